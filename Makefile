@@ -1,0 +1,49 @@
+# Everything a fresh machine needs is made by `setup`, which every other target calls.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test torture bench lint format clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev
+	touch $@
+
+demo: setup
+	@echo '$$ quire params notebooks/agent_task_system_health.py'
+	@$(BIN)/quire params notebooks/agent_task_system_health.py
+	@echo
+	@echo '$$ quire run notebooks/agent_task_system_health.py -p threshold 1.0 -p hostname forge-vps-01'
+	@$(BIN)/quire run notebooks/agent_task_system_health.py -p threshold 1.0 -p hostname forge-vps-01
+	@echo
+	@echo '$$ quire show last'
+	@$(BIN)/quire show last
+	@echo
+	@echo '$$ quire results last --json'
+	@$(BIN)/quire results last --json
+	@$(BIN)/quire host stop > /dev/null
+
+test: setup
+	$(BIN)/python -m pytest -n 2 -m 'not torture'
+
+torture: setup
+	$(BIN)/python -m pytest -m torture
+
+bench: setup
+	$(BIN)/python -m bench
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .bench .quire .hypothesis .mypy_cache .ruff_cache

@@ -1,0 +1,75 @@
+"""What a workspace says of itself: `quire.toml`, or `[tool.quire]` in pyproject.toml."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .errors import ConfigError
+
+FILES = ("quire.toml", "pyproject.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    preload: tuple[str, ...] = ()  # modules the warm parent imports once for all kernels
+    python: str = ""  # the interpreter tasks run in; empty: the one Quire runs in
+    kernel: str = ""  # a Jupyter kernel to use instead of the native one
+    cell_timeout: float | None = None
+    timeout: float | None = None
+    mask: tuple[str, ...] = ()  # names of environment variables to mask besides the obvious ones
+    host_idle: float = 1800.0  # seconds after which an unused host goes
+    depth: int = 8  # how deep tasks may run tasks
+    stream_limit: int = 4_000_000  # characters of one stream of one cell a record keeps
+    display_limit: int = 2_000  # displays of one cell a record keeps
+
+
+def parse(table: Mapping[str, Any], name: str) -> Config:
+    known = {f.name: f for f in fields(Config)}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+            raise ConfigError(f"{name}: unknown key {key!r}", hint=hint)
+        values[key] = _fitted(key, str(known[key].type), value, name)
+    return Config(**values)
+
+
+def _fitted(key: str, kind: str, value: Any, name: str) -> Any:
+    if kind.startswith("tuple"):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{name}: {key} must be a list of strings", hint=f'{key} = ["a", "b"]')
+    if kind == "str":
+        if isinstance(value, str):
+            return value
+        raise ConfigError(f"{name}: {key} must be a string", hint=f'{key} = "…"')
+    number = not isinstance(value, bool) and isinstance(value, int | float) and value > 0
+    if not number or (kind == "int" and not isinstance(value, int)):
+        raise ConfigError(f"{name}: {key} must be a positive number", hint=f"{key} = 60")
+    return value
+
+
+def read(root: Path) -> Config:
+    import tomllib
+
+    for file in FILES:
+        path = root / file
+        try:
+            data = tomllib.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            continue
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} is not valid TOML: {error}", hint="mend that line") from error
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read {path}: {error.strerror}", hint="check its permissions"
+            ) from error
+        table = data if file == "quire.toml" else data.get("tool", {}).get("quire")
+        if table is not None:
+            return parse(table, str(path))
+    return Config()

@@ -1,0 +1,75 @@
+"""What Quire itself could not do. What a task did wrong is data in its record, not an exception.
+
+QuireError
+ ├── UsageError              the caller asked for something that cannot be; exit 2
+ │    ├── DocumentError      the file is not a task, or a broken one
+ │    ├── ParameterError     a parameter is unknown, missing or does not fit
+ │    ├── ConfigError        quire.toml or [tool.quire] is wrong
+ │    ├── RunNotFound        no run has that id
+ │    └── KernelNotFound     no such interpreter or kernel
+ ├── KernelError             a kernel could not be started or broke its protocol
+ ├── HostError               the host process could not be reached or started
+ └── StorageError            the disk said no
+"""
+
+from __future__ import annotations
+
+
+class QuireError(Exception):
+    """Carries a stable code, a hint that says what to do next, and whether trying again may help."""
+
+    code = "quire"
+    retryable = False
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "retryable": self.retryable,
+        }
+
+
+class UsageError(QuireError):
+    code = "usage"
+
+
+class DocumentError(UsageError):
+    code = "document"
+
+
+class ParameterError(UsageError):
+    code = "parameter"
+
+
+class ConfigError(UsageError):
+    code = "config"
+
+
+class RunNotFound(UsageError):
+    code = "run_not_found"
+
+
+class KernelNotFound(UsageError):
+    code = "kernel_not_found"
+
+
+class KernelError(QuireError):
+    code = "kernel"
+    retryable = True
+
+
+class HostError(QuireError):
+    code = "host"
+    retryable = True
+
+
+class StorageError(QuireError):
+    code = "storage"
+    retryable = True

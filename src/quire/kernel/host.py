@@ -1,0 +1,213 @@
+"""The host: one process per workspace that keeps kernels warm and runs what clients ask for.
+
+A Unix socket, 0600, in the workspace's state folder. A client sends one request with its argument
+list, folder, environment and its own three standard files, so what the host writes appears where
+the client's user looks. A client that goes away takes its run with it.
+
+This file knows the wire and the life of the process; what a request does is given to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import hostline
+
+REQUEST_LIMIT = 16 << 20
+
+
+@dataclass(slots=True)
+class Request:
+    argv: list[str]
+    cwd: str
+    env: Mapping[str, str]
+    columns: int
+    files: tuple[int, int, int]
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+Serve = Callable[[Request], int]
+
+
+class Host:
+    def __init__(
+        self, path: str, serve: Serve, idle: float, describe: Callable[[], dict[str, Any]] = dict
+    ) -> None:
+        self.path = path
+        self.serve_request = serve
+        self.idle = idle
+        self.describe = describe
+        self.started = time.time()
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._active: set[int] = set()
+        self._requests: dict[int, Request] = {}
+        self._changed = threading.Condition()
+        self._last = time.monotonic()
+        self._stopping = False
+        self._lock_fd = -1
+
+    def listen(self) -> bool:
+        """False when another host of this workspace is already there."""
+        folder = os.path.dirname(self.path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._lock_fd = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+        old = os.umask(0o177)
+        try:
+            self._listener.bind(self.path)
+        finally:
+            os.umask(old)
+        self._listener.listen(128)
+        return True
+
+    def serve(self) -> None:
+        """Until told to stop, or nobody came for long enough."""
+        self._listener.settimeout(1.0)
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        signal.signal(signal.SIGINT, lambda *_: self._stop())
+        while not self._stopping:
+            try:
+                sock, _ = self._listener.accept()
+            except TimeoutError:
+                if self._is_idle() or not os.path.exists(self.path):
+                    break
+                continue
+            except OSError:
+                break
+            threading.Thread(target=self._client, args=(sock,), daemon=True).start()
+        self._finish()
+
+    def status(self) -> dict[str, Any]:
+        with self._changed:
+            running = [request.argv for request in self._requests.values()]
+        return {
+            "pid": os.getpid(),
+            "socket": self.path,
+            "uptime": round(time.time() - self.started, 1),
+            "running": running,
+            **self.describe(),
+        }
+
+    def _is_idle(self) -> bool:
+        with self._changed:
+            return not self._active and time.monotonic() - self._last > self.idle
+
+    def _stop(self) -> None:
+        self._stopping = True
+        with contextlib.suppress(OSError):
+            # Wakes accept() at once.
+            self._listener.shutdown(socket.SHUT_RDWR)
+
+    def _finish(self) -> None:
+        """No new clients; runs that are under way are cancelled and write their records."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+        self._listener.close()
+        with self._changed:
+            for request in self._requests.values():
+                request.cancelled.set()
+            self._changed.wait_for(lambda: not self._active, 10.0)
+
+    def _client(self, sock: socket.socket) -> None:
+        ident = threading.get_ident()
+        with self._changed:
+            self._active.add(ident)
+        try:
+            with sock:
+                self._handle(sock, ident)
+        except (OSError, ValueError, IndexError):
+            pass  # A client that talks nonsense or left: there is nobody to tell.
+        finally:
+            with self._changed:
+                self._active.discard(ident)
+                self._requests.pop(ident, None)
+                self._last = time.monotonic()
+                self._changed.notify_all()
+
+    def _handle(self, sock: socket.socket, ident: int) -> None:
+        data, fds, _, _ = socket.recv_fds(sock, 1 << 16, 3)
+        try:
+            if data == hostline.STOP:
+                self._stop()
+                return
+            if data == hostline.STATUS:
+                sock.sendall(json.dumps(self.status()).encode())
+                return
+            if len(fds) != 3:
+                return
+            length = int.from_bytes(data[:4], "big")
+            if length > REQUEST_LIMIT:
+                return
+            body = bytearray(data[4:])
+            while len(body) < length:
+                more = sock.recv(1 << 18)
+                if not more:
+                    return
+                body += more
+            request = Request(*hostline.decode(bytes(body)), (fds[0], fds[1], fds[2]))
+            with self._changed:
+                self._requests[ident] = request
+            threading.Thread(target=_watch, args=(sock, request), daemon=True).start()
+            code = self.serve_request(request)
+            sock.sendall(bytes([code & 0xFF]))
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+
+def _watch(sock: socket.socket, request: Request) -> None:
+    """The client asked to cancel, or is gone: both end its run."""
+    with contextlib.suppress(OSError):
+        sock.recv(1)
+    request.cancelled.set()
+
+
+def stop(path: str, timeout: float = 15.0) -> bool:
+    """Ask the host to go and wait until it has. False when there was none."""
+    sock = hostline.connect(path)
+    if sock is None:
+        return False
+    with contextlib.closing(sock):
+        sock.sendall(hostline.STOP)
+    fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + timeout
+    try:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                time.sleep(0.01)
+    finally:
+        os.close(fd)
+    return True
+
+
+def status(path: str) -> dict[str, Any] | None:
+    """What the host says of itself, or None when there is none."""
+    sock = hostline.connect(path)
+    if sock is None:
+        return None
+    with contextlib.closing(sock), contextlib.suppress(OSError, ValueError):
+        sock.sendall(hostline.STATUS)
+        parts = []
+        while data := sock.recv(1 << 16):
+            parts.append(data)
+        answer: dict[str, Any] = json.loads(b"".join(parts))
+        return answer
+    return None

@@ -1,0 +1,111 @@
+"""How a client finds and talks to the workspace's host.
+
+Part of every command's start-up, so it imports nothing the interpreter has not loaded anyway:
+`_socket` instead of `socket`, a checksum instead of a hash, no json, no pathlib.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import _socket
+import zlib
+
+MARKS = ("quire.toml", ".quire", ".git")
+STOP, STATUS = b"stop", b"stat"
+_INT = 4
+
+
+def find_root(start: str) -> str:
+    """The workspace a folder is in: the nearest one that has a mark, else the folder itself."""
+    folder = start
+    while True:
+        for mark in MARKS:
+            if os.path.exists(f"{folder}/{mark}"):
+                return folder
+        if _has_table(f"{folder}/pyproject.toml"):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return start
+        folder = parent
+
+
+def _has_table(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return b"[tool.quire" in file.read()
+    except OSError:
+        return False
+
+
+def address(root: str, version: str) -> str:
+    """Where the host of a workspace listens. Different installations never share a host."""
+    key = f"{zlib.crc32(f'{version} {sys.prefix} {root}'.encode('utf-8', 'surrogateescape')):08x}"
+    path = f"{root}/.quire/host-{key}.sock"
+    if len(os.fsencode(path)) < 100:
+        return path
+    # Unix socket paths are short by law; a deep workspace gets a private folder elsewhere.
+    return f"/tmp/quire-{os.getuid()}/{key}.sock"
+
+
+def encode(argv: list[str], cwd: str, env: dict[str, str], columns: int) -> bytes:
+    """Neither arguments nor environment can hold a NUL, so it separates them."""
+    parts = [cwd, str(columns), str(len(argv)), *argv]
+    parts += [f"{key}={value}" for key, value in env.items()]
+    body = "\0".join(parts).encode("utf-8", "surrogateescape")
+    return len(body).to_bytes(_INT, "big") + body
+
+
+def decode(body: bytes) -> tuple[list[str], str, dict[str, str], int]:
+    parts = body.decode("utf-8", "surrogateescape").split("\0")
+    count = int(parts[2])
+    env = dict(item.split("=", 1) for item in parts[3 + count :] if "=" in item)
+    return parts[3 : 3 + count], parts[0], env, int(parts[1])
+
+
+def connect(path: str) -> _socket.socket | None:
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        return None
+    return sock
+
+
+def send(sock: _socket.socket, request: bytes, files: tuple[int, ...]) -> None:
+    """The request, and with its first bytes the client's own standard files."""
+    fds = b"".join(fd.to_bytes(_INT, sys.byteorder) for fd in files)
+    sent = sock.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+    if sent < len(request):
+        sock.sendall(request[sent:])
+
+
+def start(root: str) -> bool:
+    """Start a host and wait until it listens. False when it could not."""
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.makedirs(f"{root}/.quire", exist_ok=True)
+    log = os.open(f"{root}/.quire/host.log", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", "quire.views.hosted", root, str(write)],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+            ],
+            setsid=True,
+        )
+    finally:
+        for fd in (write, null, log):
+            os.close(fd)
+    try:
+        return os.read(read, 1) == b"1"
+    finally:
+        os.close(read)

@@ -1,0 +1,168 @@
+"""The IPython shell of a native kernel: ipykernel's own class without its sockets.
+
+Libraries look at the shell's class name and traits to decide whether they are in a notebook, so
+the class is ipykernel's where that is installed and looks like it where only IPython is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+import zlib
+from typing import Any
+
+from .streams import Channel
+
+
+class Wire:
+    """Stands where ipykernel has its ZMQ session: takes Jupyter messages, sends our lines."""
+
+    def __init__(self) -> None:
+        self.channel: Channel | None = None
+
+    def msg(self, msg_type: str, content: Any = None, parent: Any = None, **_: Any) -> Any:
+        header = {"msg_type": msg_type, "msg_id": "", "session": ""}
+        return {
+            "header": header,
+            "msg_type": msg_type,
+            "parent_header": parent or {},
+            "content": content if content is not None else {},
+            "metadata": {},
+        }
+
+    def send(self, _socket: Any, message: Any, content: Any = None, *_: Any, **__: Any) -> None:
+        if isinstance(message, str):
+            message = self.msg(message, content)
+        if self.channel is not None:
+            self.channel.send({"m": message["msg_type"], "content": message["content"]})
+
+
+class NoFrontEnd:
+    """The little of a kernel object that libraries ask of `get_ipython().kernel`."""
+
+    eventloop = None
+    implementation = "ipython"
+    language = "python"
+
+    def __init__(self) -> None:
+        self.shell: Any = None
+
+    def get_parent(self, _channel: str | None = None) -> dict[str, Any]:
+        return {}
+
+
+def _refuse_input(prompt: str = "") -> str:
+    from IPython.core.error import StdinNotImplementedError
+
+    raise StdinNotImplementedError(
+        "input() was called, but nobody is there to answer. Make the value a parameter of the task."
+    )
+
+
+def make_shell() -> Any:
+    """The one shell of this process, before it is forked into kernels."""
+    base, hook, publisher = _bases()
+    compiler = _compiler()
+
+    def showtraceback(self: Any, *args: Any, **kwargs: Any) -> None:
+        # sys.exit(0) ends a task well: there is no error to show.
+        error = sys.exc_info()[1]
+        if not (isinstance(error, SystemExit) and error.code in (None, 0, False)):
+            base.showtraceback(self, *args, **kwargs)
+
+    shell_class: Any = type(
+        "ZMQInteractiveShell",
+        (base,),
+        {
+            "displayhook_class": _trait_type(hook),
+            "display_pub_class": _trait_type(publisher),
+            "showtraceback": showtraceback,
+        },
+    )
+    warnings.filterwarnings("ignore", message="To exit: use 'exit'")
+    from traitlets.config import Config
+
+    config = Config()
+    # The history database costs a thread and a lock on a shared file; the run's journal keeps it.
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.autoindent = False
+    kernel = NoFrontEnd()
+    extra = {"kernel": kernel} if base.__name__ == "ZMQInteractiveShell" else {}
+    shell = shell_class.instance(config=config, compiler_class=compiler, **extra)
+    kernel.shell = shell
+    wire = Wire()
+    shell.display_pub.session = wire
+    shell.displayhook.session = wire
+    for part in (shell.display_pub, shell.displayhook):
+        part.pub_socket = None
+    shell.quire_wire = wire
+    return shell
+
+
+def warm_up(shell: Any) -> None:
+    """Run what every first cell runs, so that its lazy imports are done before the fork."""
+    for code in ("x = 1\nx", "1 / 0", "await __import__('asyncio').sleep(0)"):
+        shell.run_cell(code, store_history=True)
+    shell.reset(new_session=True)
+    shell.user_ns.pop("x", None)
+
+
+def _trait_type(cls: type) -> Any:
+    from traitlets import Type
+
+    return Type(cls)
+
+
+def _compiler() -> type:
+    from IPython.core.compilerop import CachingCompiler
+
+    class CellCompiler(CachingCompiler):  # type: ignore[misc]
+        """Names cells as ipykernel does, by a hash that does not cost more than the cell."""
+
+        def get_code_name(self, raw_code: str, code: str, number: int) -> str:
+            digest = zlib.crc32(raw_code.encode("utf-8", "surrogatepass"))
+            return os.path.join(tempfile.gettempdir(), f"ipykernel_{os.getpid()}", f"{digest}.py")
+
+    return CellCompiler
+
+
+def _bases() -> tuple[Any, Any, Any]:
+    try:
+        from ipykernel.displayhook import ZMQShellDisplayHook
+        from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
+    except ImportError:
+        return _plain_bases()
+    from traitlets import Any as AnyTrait
+
+    hook = type("Hook", (ZMQShellDisplayHook,), {"session": AnyTrait(), "topic": b""})
+    publisher = type("Publisher", (ZMQDisplayPublisher,), {"session": AnyTrait()})
+    return ZMQInteractiveShell, hook, publisher
+
+
+def _plain_bases() -> tuple[Any, Any, Any]:
+    """Only IPython is there: the same messages, without ipykernel's finer points."""
+    from . import plainshell
+
+    return plainshell.PlainShell, plainshell.PlainHook, plainshell.PlainPublisher
+
+
+def settle(shell: Any, channel: Channel, stdout: Any, stderr: Any) -> None:
+    """Give the forked shell its wire and make the process look like a fresh notebook."""
+    shell.quire_wire.channel = channel
+    sys.stdout, sys.stderr = stdout, stderr
+    sys.__dict__.update(__stdout__=stdout, __stderr__=stderr)
+    sys.stdin = open(os.devnull)
+    shell.user_ns["_dh"] = [os.getcwd()]
+    main = sys.modules["__main__"]
+    if main is not shell.user_module:
+        sys.modules["__main__"] = shell.user_module
+    import builtins
+
+    builtins.input = _refuse_input  # type: ignore[assignment]
+    import getpass
+
+    getpass.getpass = _refuse_input  # type: ignore[assignment]
+
+

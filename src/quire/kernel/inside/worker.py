@@ -1,0 +1,231 @@
+"""One kernel: a forked process that runs cells in the shell and answers over its channel."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from . import reaper, shell as shells
+from .streams import Channel, OutStream
+
+
+def main(shell: Any, channel_fd: int, out_fd: int, err_fd: int) -> None:
+    """Never returns. Called in the child right after the fork."""
+    os.setsid()
+    reaper.die_with_parent()
+    reaper.adopt_orphans()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(out_fd, 1)
+    os.dup2(err_fd, 2)
+    # The private copies stay open for the look at what waits in the pipes; children get none.
+    channel = Channel(socket.socket(fileno=channel_fd), (out_fd, err_fd))
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        start = channel.receive()
+        if start is not None:
+            Worker(shell, channel, start).serve()
+    os._exit(0)
+
+
+class Worker:
+    def __init__(self, shell: Any, channel: Channel, start: dict[str, Any]) -> None:
+        self.shell = shell
+        self.channel = channel
+        self._enter(start)
+        self.stdout = OutStream("stdout", 1, channel)
+        self.stderr = OutStream("stderr", 2, channel)
+        shells.settle(shell, channel, self.stdout, self.stderr)
+        self.pid = os.getpid()
+        os.register_at_fork(after_in_child=self._forked)
+        self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        channel.send({"m": "ready", "pid": self.pid, "python": sys.version.split()[0]})
+
+    def _enter(self, start: dict[str, Any]) -> None:
+        """The caller's world: environment, folder, and random numbers of one's own."""
+        inherited = os.environ.get("MPLBACKEND", "")
+        os.environ.clear()
+        os.environ.update(start["env"])
+        if inherited:
+            os.environ.setdefault("MPLBACKEND", inherited)
+        self.shell.init_environment()
+        with contextlib.suppress(AttributeError):
+            time.tzset()
+        os.chdir(start["cwd"])
+        random.seed()
+        numpy_random = sys.modules.get("numpy.random")
+        if numpy_random is not None:
+            numpy_random.seed()
+        inside = sys.modules[__package__ or ""]
+        inside.context = start.get("context")  # type: ignore[attr-defined]
+
+    def _forked(self) -> None:
+        """A child made by the cell (multiprocessing, os.fork): its text goes to fd 1 and 2."""
+        self.channel.open = False
+        self.stdout.forget()
+        self.stderr.forget()
+        import threading
+
+        self.channel.lock = threading.RLock()
+
+    def serve(self) -> None:
+        while (message := self._next()) is not None:
+            if message["m"] == "execute":
+                self._execute(message)
+            elif message["m"] == "close":
+                break
+        self._leave()
+
+    def _next(self) -> dict[str, Any] | None:
+        """Wait for a message; let asyncio tasks that a cell left behind go on meanwhile."""
+        if not self.channel.pending() and self._loop_has_work():
+            self.loop.add_reader(self.channel.sock, self.loop.stop)
+            try:
+                self.loop.run_forever()
+            finally:
+                self.loop.remove_reader(self.channel.sock)
+        return self.channel.receive()
+
+    def _loop_has_work(self) -> bool:
+        # Private, but stable since asyncio exists; without them waiting tasks just wait.
+        if getattr(self.loop, "_ready", None) or getattr(self.loop, "_scheduled", None):
+            return True
+        return bool(asyncio.all_tasks(self.loop))
+
+    def _execute(self, message: dict[str, Any]) -> None:
+        shell = self.shell
+        shell._last_traceback = None
+        shell._last_traceback_during_displayhook = False
+        result = interrupted = None
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            result = self._run_cell(message["code"])
+        except KeyboardInterrupt as error:
+            # It came in the instant before or after the cell's own code ran.
+            interrupted = error
+        finally:
+            while True:
+                try:
+                    signal.signal(signal.SIGINT, signal.SIG_IGN)
+                    break
+                except KeyboardInterrupt as error:
+                    interrupted = error
+        self._end_streams()
+        self.channel.send(self._verdict(result, interrupted))
+
+    def _end_streams(self) -> None:
+        for current in (sys.stdout, sys.stderr):  # a cell may have put its own there
+            # Whatever a cell's replacement does on flush is that cell's affair.
+            with contextlib.suppress(Exception):
+                current.flush()
+        for stream in (self.stdout, self.stderr):
+            stream.end_cell()
+
+    def _run_cell(self, code: str) -> Any:
+        """As ipykernel does it, inside a running event loop, but transforming the cell once."""
+        shell = self.shell
+        failed = None
+        try:
+            transformed = shell.transform_cell(code)
+        except Exception:  # noqa: BLE001 - a broken transformer is reported as the cell's own error
+            transformed, failed = code, sys.exc_info()
+        coroutine = shell.run_cell_async(
+            code,
+            store_history=True,
+            silent=False,
+            transformed_cell=transformed,
+            preprocessing_exc_tuple=failed,
+        )
+        result = None
+        try:
+            if "await" in transformed or "async" in transformed:
+                needs_loop = shell.should_run_async(
+                    code, transformed_cell=transformed, preprocessing_exc_tuple=failed
+                )
+            else:
+                needs_loop = False
+            result = self._in_loop(coroutine) if needs_loop else self._at_once(coroutine)
+        finally:
+            shell.events.trigger("post_execute")
+            if result is not None:
+                shell.events.trigger("post_run_cell", result)
+        return result
+
+    def _at_once(self, coroutine: Any) -> Any:
+        """Drive a cell that never awaits, with the loop set so that create_task works in it."""
+        asyncio._set_running_loop(self.loop)
+        try:
+            coroutine.send(None)
+        except StopIteration as done:
+            return done.value
+        finally:
+            asyncio._set_running_loop(None)
+        raise RuntimeError("the cell awaited something although it holds no await")
+
+    def _in_loop(self, coroutine: Any) -> Any:
+        task = self.loop.create_task(coroutine)
+        try:
+            return self.loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
+                return self.loop.run_until_complete(task)
+            raise
+
+    def _verdict(self, result: Any, interrupted: BaseException | None) -> dict[str, Any]:
+        shell = self.shell
+        verdict: dict[str, Any] = {"m": "done", "status": "ok", "stop": False}
+        verdict["count"] = shell.execution_count - 1
+        payload_manager = getattr(shell, "payload_manager", None)
+        if payload_manager is not None:
+            self._page(payload_manager)
+        error = interrupted
+        if result is not None and error is None:
+            error = result.error_before_exec or result.error_in_exec
+        if isinstance(error, SystemExit) and error.code in (None, 0, False):
+            verdict["stop"] = True
+            return verdict
+        shown = getattr(shell, "_last_traceback_during_displayhook", False)
+        if error is not None or shown:
+            verdict["status"] = "failed"
+            verdict["ename"] = type(error).__name__ if error is not None else "DisplayError"
+            verdict["evalue"] = _text(error)
+            verdict["traceback"] = list(shell._last_traceback or [])
+        if getattr(shell, "exit_now", False):
+            verdict["stop"] = True
+            shell.exit_now = False
+        return verdict
+
+    def _page(self, payload_manager: Any) -> None:
+        """`help?` and %page produce payloads; nobody pages here, so they are outputs."""
+        for payload in payload_manager.read_payload():
+            if payload.get("source") == "page":
+                self.channel.send({"m": "display_data", "content": {"data": payload["data"]}})
+        payload_manager.clear_payload()
+
+    def _leave(self) -> None:
+        """Close what the task left open, so that its files are whole, then go."""
+        for step in (self.shell.atexit_operations, atexit._run_exitfuncs):
+            # Nobody is left to tell; the run is over.
+            with contextlib.suppress(Exception, SystemExit, KeyboardInterrupt):
+                step()
+        with contextlib.suppress(Exception):
+            self.shell.user_ns.clear()
+            self.shell.user_module.__dict__.clear()
+
+
+def _text(error: BaseException | None) -> str:
+    try:
+        return str(error) if error is not None else ""
+    except Exception:  # noqa: BLE001 - an exception whose __str__ raises is still an exception
+        return "<the exception's own text could not be made>"

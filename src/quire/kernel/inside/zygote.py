@@ -1,0 +1,191 @@
+"""The fork server: imports IPython once and forks a kernel whenever it is asked for one.
+
+Started by path with one argument, the number of an inherited SEQPACKET socket. One thread, no
+other sockets: what is forked from here is as clean as what was started. When the socket closes,
+for whatever reason, it ends every kernel it made and goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+# What a fork needs of the other side: the kernel's channel, its stdout and its stderr.
+FDS = 3
+QUIET = 0.2  # seconds without a request, after which there is time to warm up
+
+
+class Zygote:
+    def __init__(self, control: socket.socket, shell: Any) -> None:
+        from . import reaper
+
+        self.reaper = reaper
+        self.control = control
+        self.shell = shell
+        self.kernels: set[int] = set()
+        self.warm = False
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.wake = read
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._leave)
+        reaper.adopt_orphans()
+
+    def _leave(self, *_: object) -> None:
+        self.end_all()
+        os._exit(0)
+
+    def tell(self, **message: Any) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.control.send(json.dumps(message).encode())
+
+    def serve(self) -> None:
+        while True:
+            watched: list[Any] = [self.control, self.wake]
+            ready, _, _ = select.select(watched, [], [], None if self.warm else QUIET)
+            if not ready:
+                self.warm_up()
+            if self.wake in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self.wake, 4096)
+                self.bury()
+            if self.control in ready:
+                data, fds, _, _ = socket.recv_fds(self.control, 4096, FDS)
+                if not data:
+                    break
+                self.obey(json.loads(data), fds)
+        self.end_all()
+
+    def warm_up(self) -> None:
+        """Nobody wants anything just now: do what the first cells of kernels would have to."""
+        from . import shell as shells
+
+        with contextlib.suppress(Exception):
+            shells.warm_up(self.shell)
+        gc.collect()
+        gc.freeze()
+        self.warm = True
+        self.tell(warm=True)
+
+    def obey(self, message: dict[str, Any], fds: list[int]) -> None:
+        if message["do"] == "fork":
+            self.fork(fds)
+        elif message["pid"] not in self.kernels:
+            return  # already buried: its pid may be somebody else's by now
+        elif message["do"] == "kill":
+            self.reaper.kill_tree(message["pid"])
+        elif message["do"] == "interrupt":
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(message["pid"], signal.SIGINT)
+
+    def fork(self, fds: list[int]) -> None:
+        pid = os.fork()
+        if pid == 0:
+            self.control.close()
+            os.close(self.wake)
+            from . import worker
+
+            worker.main(self.shell, *fds)
+        self.kernels.add(pid)
+        for fd in fds:
+            os.close(fd)
+        self.tell(forked=pid)
+
+    def bury(self) -> None:
+        """Report kernels that ended, and end what they left behind."""
+        orphans = False
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                # Live kernels adopt their own orphans, so whoever else is our child has lost its
+                # kernel and must not outlive it.
+                orphans = self.end_strays()
+                if not orphans:
+                    break
+                continue
+            if pid in self.kernels:
+                self.kernels.discard(pid)
+                self.end_strays()
+                self.tell(
+                    exited=pid,
+                    signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+                    status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+                    max_rss=usage.ru_maxrss * 1024,
+                )
+
+    def end_strays(self) -> bool:
+        me = os.getpid()
+        found = False
+        for (pid, _), parent in self.reaper.parents().items():
+            if parent == me and pid not in self.kernels:
+                self.reaper.kill_tree(pid)
+                found = True
+        return found
+
+    def end_all(self) -> None:
+        deadline = time.monotonic() + 4
+        for pid in tuple(self.kernels):
+            self.reaper.kill_tree(pid)
+        self.kernels.clear()
+        while time.monotonic() < deadline:
+            self.end_strays()
+            try:
+                os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            time.sleep(0.01)
+
+
+def serve(fd: int) -> None:
+    control = socket.socket(fileno=fd)
+    os.set_inheritable(fd, False)
+    config = json.loads(control.recv(65536))
+    # pyplot picks its backend at import: a preloaded one must already be the inline one.
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    from . import finder
+    from . import shell as shells
+
+    finder.install()
+    shell = shells.make_shell()
+    failed: dict[str, str] = {}
+    for name in config["preload"]:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001 - reported; a kernel without it still works
+            failed[name] = f"{type(error).__name__}: {error}"
+    zygote = Zygote(control, shell)
+    gc.collect()
+    gc.freeze()  # keeps the collector from touching, and so copying, pages shared by all kernels
+    zygote.tell(
+        ready=os.getpid(),
+        python=sys.version.split()[0],
+        executable=sys.executable,
+        preload_failed=failed,
+    )
+    zygote.serve()
+
+
+if __name__ == "__main__":
+    # Run by path in an environment that may not have Quire: the files beside this one become a
+    # package of their own, and the folder leaves sys.path so that its names shadow nothing.
+    import types
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    package = types.ModuleType("_quire_inside")
+    package.__path__ = [here]
+    sys.modules["_quire_inside"] = package
+    sys.path[0] = ""
+    importlib.import_module("_quire_inside.zygote").serve(int(sys.argv[1]))

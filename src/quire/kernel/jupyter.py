@@ -1,0 +1,585 @@
+"""Any installed Jupyter kernel behind the Kernel protocol: the wire protocol over IPC sockets.
+
+The kernel runs under `inside/keeper.py`, which ends it and all it started when we go away. The
+connection file and the sockets lie in a directory of their own that only the owner can enter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ..errors import KernelError, KernelNotFound
+from ..run.events import (
+    CellError,
+    CellFinished,
+    KernelDied,
+    OutputAdded,
+    OutputsCleared,
+    OutputUpdated,
+    Warned,
+)
+from .protocol import KernelEvent, KernelSpec
+
+START_TIMEOUT = 60.0
+# A polite shutdown may take this long before the kernel is killed.
+GRACE = 1.0
+# Reply and idle status belong together; when one is missing for this long it will not come.
+MISSING = 5.0
+# sun_path of a Unix socket is 108 bytes, the last of them a NUL; "/k-5" follows the directory.
+LONGEST_DIRECTORY = 107 - len("/k-5")
+
+KEEPER = Path(__file__).parent / "inside" / "keeper.py"
+DEFAULT_NAME = "python3"
+
+# ipykernel copies what child processes and C code write to fd 1 and 2 in a thread of its own, and
+# a cell can be over before that thread has read it. At the end of each cell this sends a marker
+# down each of the two pipes and waits for it, so that such output stays with its cell. It also
+# escapes lone surrogates, for which ipykernel drops the whole message, silences advice on how to
+# leave a prompt that is not there, and lets signals wake the event loop: any handler added through
+# the loop does that, and without one an interrupted await goes on until its own next event.
+PREPARE_IPYKERNEL = """
+def prepare(marker):
+    import asyncio, os, signal, sys, threading, warnings
+    def settle(stream):
+        fd, write, arrived, held = stream._original_stdstream_fd, stream.write, threading.Event(), ""
+        def copied(text):
+            nonlocal held
+            if threading.current_thread() is not stream.watch_fd_thread:
+                return write(text)
+            before, found, after = (held + text).partition(marker)
+            held = ""
+            if found:
+                arrived.set()
+            else:  # the marker may come in two pieces
+                n = next((n for n in range(len(marker), 0, -1) if before.endswith(marker[:n])), 0)
+                before, held = before[:len(before) - n], before[len(before) - n:]
+            if before + after:
+                write(before + after)
+        # Not when the cell has put something else there.
+        if os.fstat(fd).st_ino == os.fstat(stream._fid).st_ino and stream.watch_fd_thread.is_alive():
+            stream.write = copied
+            try:
+                os.write(fd, marker.encode())
+                arrived.wait(2)
+            finally:
+                stream.write = write
+    def settle_all():
+        for stream in streams:
+            try:
+                settle(stream)
+            except OSError:
+                pass
+    def escape(flush):
+        return lambda: [(p, t.encode("utf-8", "backslashreplace").decode()) for p, t in flush()]
+    streams = [s for s in (sys.stdout, sys.stderr) if getattr(s, "_fid", None) is not None]
+    for stream in streams:
+        stream._flush_buffers = escape(stream._flush_buffers)
+    get_ipython().events.register("post_execute", settle_all)
+    warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How the kernel process ended."""
+
+    status: int | None = None
+    signal: int | None = None
+    max_rss: int = 0
+    stderr: str = ""
+
+    @property
+    def reason(self) -> str:
+        if self.signal is not None:
+            try:
+                name = signal.Signals(self.signal).name
+            except ValueError:
+                name = str(self.signal)
+            return f"the kernel was ended by signal {name}"
+        if self.status is not None:
+            return f"the kernel exited with status {self.status}"
+        return "the kernel is gone and its exit status is not known"
+
+
+class Keeper:
+    """Our end of the process that keeps the kernel. Safe from several threads."""
+
+    def __init__(self, argv: list[str], directory: str, cwd: Path, env: Mapping[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        self._received = b""
+        self.pid = 0
+        self.exit: Exit | None = None
+        command = [sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno()), directory, *argv]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        except OSError:
+            self._socket.close()
+            raise
+        finally:
+            theirs.close()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def look(self) -> Exit | None:
+        """Read what the keeper has said so far; the kernel's end if it has come."""
+        with self._lock:
+            while self.exit is None and select.select([self._socket], [], [], 0)[0]:
+                try:
+                    chunk = self._socket.recv(65536)
+                except OSError:
+                    chunk = b""
+                if not chunk:
+                    self.exit = Exit()
+                self._received += chunk
+                while b"\n" in self._received:
+                    line, _, self._received = self._received.partition(b"\n")
+                    news = json.loads(line)
+                    if "pid" in news:
+                        self.pid = news["pid"]
+                    else:
+                        self.exit = Exit(**news)
+            return self.exit
+
+    def wait(self, seconds: float) -> Exit | None:
+        deadline = time.monotonic() + seconds
+        while self.look() is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            select.select([self._socket], [], [], left)
+        return self.exit
+
+    def tell(self, word: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.sendall(word, socket.MSG_NOSIGNAL)
+
+    def end(self) -> None:
+        """Kill the kernel and all it started; returns when they are gone."""
+        self.tell(b"k")
+        self.wait(GRACE)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self.look()
+
+    def close(self) -> None:
+        self.end()
+        with self._lock:
+            if self.exit is None:
+                self.exit = Exit()
+            self._socket.close()
+
+
+class JupyterKernel:
+    kind = "jupyter"
+
+    def __init__(self, name: str, resource: Mapping[str, Any], keeper: Keeper, file: str) -> None:
+        self.name = name
+        self.language = str(resource.get("language", ""))
+        self.epoch = 0
+        self.connection_file = file
+        self._interrupt_by_message = resource.get("interrupt_mode") == "message"
+        self._keeper = keeper
+        # Sockets belong to one thread at a time; interrupt() may come from any.
+        self._control = threading.Lock()
+        self._closed = False
+        self._busy = False
+        self._info: Mapping[str, Any] = {}
+        # Which cell asked, so that what a thread prints after its cell is over is still its own.
+        self._asked: dict[str, str] = {}
+        self._client: Any = None
+        self._context: Any = None
+
+    @classmethod
+    def start(cls, spec: KernelSpec, *, timeout: float = START_TIMEOUT) -> JupyterKernel:
+        """Start the kernel and wait until it answers."""
+        name = spec.name or DEFAULT_NAME
+        directory, resource = find(name, spec.env)
+        folder = _private_directory()
+        connection_file = _write_connection_file(folder, name)
+        argv = _command(resource, directory, connection_file)
+        try:
+            keeper = Keeper(argv, folder, spec.cwd, _environment(spec.env, resource))
+        except OSError as error:
+            os.unlink(connection_file)
+            os.rmdir(folder)
+            raise KernelError(
+                f"kernel {name!r} could not be started in {spec.cwd}: {error.strerror}",
+                hint="check that the working directory exists and can be entered",
+            ) from error
+        kernel = cls(name, resource, keeper, connection_file)
+        try:
+            kernel._connect(time.monotonic() + timeout)
+        except BaseException:
+            kernel.close()
+            raise
+        return kernel
+
+    def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+        """Run one cell; see the protocol. Late output of earlier cells carries their id."""
+        if self._closed or self._keeper.look():
+            yield self._died(cell)
+            return
+        asked = self._client.execute(code, allow_stdin=False, stop_on_error=False)
+        self._asked[asked] = cell
+        self._busy = True
+        try:
+            yield from self._follow(asked, cell, tick)
+        finally:
+            self._busy = False
+
+    def interrupt(self) -> None:
+        if self._interrupt_by_message:
+            with self._control:
+                if not self._closed:
+                    self._request_on_control("interrupt_request", {})
+        else:
+            self._keeper.tell(b"i")
+
+    def kill(self) -> None:
+        self._keeper.end()
+
+    def describe(self) -> Mapping[str, Any]:
+        language = self._info.get("language_info", {})
+        return {
+            "kind": self.kind,
+            "kernel": self.name,
+            "language": self.language,
+            "version": language.get("version", ""),
+            "implementation": self._info.get("implementation", ""),
+            "implementation_version": self._info.get("implementation_version", ""),
+            "pid": self._keeper.pid,
+        }
+
+    def close(self) -> None:
+        with self._control:
+            if self._closed:
+                return
+            self._closed = True
+            # A kernel at rest may run its own exit handlers; one in a cell would not listen.
+            if self._info and not self._busy and self._keeper.look() is None:
+                self._request_on_control("shutdown_request", {"restart": False})
+                self._keeper.wait(GRACE)
+        self._keeper.close()
+        if self._client is not None:
+            self._client.stop_channels()
+        if self._context is not None:
+            self._context.destroy(linger=0)
+
+    def __enter__(self) -> JupyterKernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # How it comes up
+
+    def _connect(self, deadline: float) -> None:
+        # Imported while the kernel is starting: both take a few hundred milliseconds.
+        import zmq
+        from jupyter_client.blocking.client import BlockingKernelClient
+
+        self._context = context = zmq.Context()
+        context.setsockopt(zmq.RCVHWM, 0)  # a flood is queued here, never dropped
+        context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; the kernel has yet to make its sockets
+        self._client = client = BlockingKernelClient(context=context)
+        client.load_connection_file(self.connection_file)
+        client.start_channels(stdin=False, hb=False)
+        self._poller = poller = zmq.Poller()
+        for source in (client.iopub_channel.socket, client.shell_channel.socket, self._keeper):
+            poller.register(source, zmq.POLLIN)
+        self._info = self._handshake(deadline)
+        if self._info.get("implementation") == "ipython":
+            marker = f"\x00quire-{secrets.token_hex(8)}\x00"
+            source = f"{PREPARE_IPYKERNEL}prepare({marker!r})"
+            self._run_silently(f"exec({source!r}, {{'get_ipython': get_ipython}})")
+
+    def _handshake(self, deadline: float) -> Mapping[str, Any]:
+        """Ask who it is until the answer comes and its status is heard on the output channel.
+
+        The subscription to outputs takes a moment to reach the kernel, and what is published
+        before that is lost; hence both.
+        """
+        info: Mapping[str, Any] = {}
+        self._client.kernel_info()
+        asked_again = time.monotonic() + 1.0
+        subscribed = False
+        while not (info and subscribed):
+            now = time.monotonic()
+            if (ended := self._keeper.look()) or now > deadline:
+                raise self._not_up(ended)
+            if now > asked_again:
+                self._client.kernel_info()
+                asked_again = now + 1.0
+            self._poller.poll(50)
+            for message in self._messages(self._client.iopub_channel):
+                subscribed = subscribed or bool(message)
+            for message in self._messages(self._client.shell_channel):
+                if message["msg_type"] == "kernel_info_reply":
+                    info = message["content"]
+                    if not subscribed:
+                        asked_again = now + 0.02
+        return info
+
+    def _not_up(self, ended: Exit | None) -> KernelError:
+        if ended is None:
+            self._keeper.end()
+        last = (self._keeper.exit or Exit()).stderr.strip()
+        what = ended.reason if ended else "the kernel did not answer in time"
+        return KernelError(
+            f"kernel {self.name!r} did not start: {what}" + (f"\n{last[-2000:]}" if last else ""),
+            hint="run `jupyter kernelspec list` and start the kernel by hand to see why",
+        )
+
+    def _run_silently(self, code: str) -> None:
+        asked = self._client.execute(code, silent=True, store_history=False, allow_stdin=False)
+        for _ in self._follow(asked, "", 0.1):
+            pass
+
+    # What a cell does
+
+    def _follow(self, asked: str, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+        """Events until both the reply and the idle status of this request have come."""
+        reply: Mapping[str, Any] | None = None
+        shown: Mapping[str, Any] = {}
+        idle = False
+        give_up = 0.0
+        while reply is None or not idle:
+            if not self._poller.poll(max(1, int(tick * 1000))):
+                yield None
+            heard = False
+            for message in self._messages(self._client.iopub_channel):
+                heard = True
+                parent = message["parent_header"].get("msg_id")
+                if parent == asked and message["msg_type"] == "status":
+                    idle = message["content"]["execution_state"] == "idle"
+                elif parent in self._asked:
+                    if parent == asked and message["msg_type"] == "error":
+                        shown = message["content"]
+                    event = _event(message, self._asked[parent])
+                    if event is not None:
+                        yield event
+            for message in self._messages(self._client.shell_channel):
+                if message["parent_header"].get("msg_id") == asked:
+                    reply = message["content"]
+            if self._keeper.look() and (reply is None or not idle):
+                if heard:  # what it said before it died may still be on its way
+                    continue
+                yield self._died(cell)
+                return
+            if heard or (reply is None and not idle):
+                give_up = time.monotonic() + MISSING
+            elif time.monotonic() > give_up:
+                lacking = "a reply" if reply is None else "an idle status"
+                yield Warned(cell, f"the kernel never sent {lacking} for this cell")
+                break
+        if reply and reply.get("ename") == "NoneType":
+            # A repr raised: ipykernel fails the cell but no longer knows by what.
+            reply = {**reply, **shown}
+        yield _finished(cell, reply or {})
+
+    def _messages(self, channel: Any) -> Iterator[dict[str, Any]]:
+        session = self._client.session
+        while True:
+            try:
+                _, message = session.recv(channel.socket)
+            except ValueError:  # not signed by this kernel, or not a message at all
+                continue
+            if message is None:
+                return
+            yield message
+
+    def _died(self, cell: str) -> KernelDied:
+        ended = self._keeper.exit or Exit()
+        memory = {"max_rss": ended.max_rss} if ended.max_rss else {}
+        return KernelDied(cell, ended.reason, ended.signal, ended.status, memory)
+
+    def _request_on_control(self, kind: str, content: dict[str, Any]) -> None:
+        session = self._client.session
+        session.send(self._client.control_channel.socket, session.msg(kind, content))
+
+
+def _event(message: Mapping[str, Any], cell: str) -> KernelEvent | None:
+    """The event of one output message, or None for what is not an output."""
+    kind, content = message["msg_type"], message["content"]
+    display_id = (content.get("transient") or {}).get("display_id")
+    match kind:
+        case "stream":
+            output = {"output_type": kind, "name": content["name"], "text": content["text"]}
+            return OutputAdded(cell, output)
+        case "display_data" | "execute_result":
+            output = {"output_type": kind, "data": content["data"]}
+            output["metadata"] = content.get("metadata", {})
+            if kind == "execute_result":
+                output["execution_count"] = content.get("execution_count")
+            return OutputAdded(cell, output, display_id)
+        case "update_display_data" if display_id:
+            return OutputUpdated(cell, display_id, content["data"], content.get("metadata", {}))
+        case "clear_output":
+            return OutputsCleared(cell, bool(content.get("wait")))
+        case "error" if not _asks_to_stop(content):
+            keys = ("ename", "evalue", "traceback")
+            return OutputAdded(cell, {"output_type": kind, **{key: content[key] for key in keys}})
+    return None
+
+
+def _asks_to_stop(content: Mapping[str, Any]) -> bool:
+    """`sys.exit()` and `sys.exit(0)`: an ending, not an error."""
+    return content.get("ename") == "SystemExit" and content.get("evalue") in ("", "0", "None")
+
+
+def _finished(cell: str, reply: Mapping[str, Any]) -> CellFinished:
+    count = reply.get("execution_count")
+    if reply.get("status", "ok") == "ok" or _asks_to_stop(reply):
+        leaving = any(part.get("source") == "ask_exit" for part in reply.get("payload") or ())
+        stop = leaving or _asks_to_stop(reply)
+        return CellFinished(cell, "ok", execution_count=count, stop=stop)
+    error = CellError(
+        str(reply.get("ename", "Aborted")),
+        str(reply.get("evalue", "the kernel did not run the cell")),
+        tuple(reply.get("traceback") or ()),
+    )
+    return CellFinished(cell, "failed", execution_count=count, error=error)
+
+
+# Which kernels there are
+
+
+def installed(env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Every installed kernel: its name and what it calls itself. Reads a few small files."""
+    found: dict[str, str] = {}
+    for folder in _kernel_folders(os.environ if env is None else env):
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(folder)):
+                with contextlib.suppress(OSError, ValueError):
+                    resource = json.loads((folder / name / "kernel.json").read_bytes())
+                    found.setdefault(name.lower(), str(resource.get("display_name", name)))
+    return found
+
+
+def find(name: str, env: Mapping[str, str]) -> tuple[Path, Mapping[str, Any]]:
+    """The directory and kernel.json of a kernel."""
+    for folder in _kernel_folders(env):
+        with contextlib.suppress(OSError):
+            for entry in os.listdir(folder):
+                file = folder / entry / "kernel.json"
+                if entry.lower() == name.lower() and file.is_file():
+                    return folder / entry, _resource(name, file)
+    raise _not_found(name, installed(env))
+
+
+def _resource(name: str, file: Path) -> Mapping[str, Any]:
+    try:
+        resource = json.loads(file.read_bytes())
+        if resource["argv"] and all(isinstance(word, str) for word in resource["argv"]):
+            return dict(resource)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise KernelError(
+        f"the kernel description of {name!r} is broken: {file}",
+        hint="install the kernel again, or remove its directory",
+    )
+
+
+def _not_found(name: str, known: Mapping[str, str]) -> KernelNotFound:
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    listed = ", ".join(known) or "none"
+    return KernelNotFound(
+        f"there is no Jupyter kernel {name!r}; installed: {listed}",
+        hint=(f"did you mean {near[0]!r}? " if near else "")
+        + "install a kernel with its own tool, such as `python -m ipykernel install --sys-prefix`,"
+        " or add its directory to JUPYTER_PATH",
+    )
+
+
+def _kernel_folders(env: Mapping[str, str]) -> list[Path]:
+    """Where Jupyter looks, in its order, by the caller's environment instead of ours."""
+    roots = [Path(p) for p in env.get("JUPYTER_PATH", "").split(os.pathsep) if p]
+    home = Path(env.get("HOME") or os.path.expanduser("~"))
+    data = env.get("JUPYTER_DATA_DIR") or os.path.join(
+        env.get("XDG_DATA_HOME") or home / ".local" / "share", "jupyter"
+    )
+    shared = [Path(sys.prefix) / "share" / "jupyter", Path(data)]
+    # Jupyter prefers the virtual environment's kernels to the user's, and the user's otherwise.
+    roots += shared if sys.prefix != sys.base_prefix else shared[::-1]
+    roots += [Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter")]
+    return [root / "kernels" for root in roots]
+
+
+# What a kernel is started with
+
+
+def _private_directory() -> str:
+    base = tempfile.gettempdir()
+    if len(os.fsencode(base)) + len("/quire-12345678") > LONGEST_DIRECTORY:
+        base = "/tmp"  # mkdtemp makes a 0700 directory in it
+    return tempfile.mkdtemp(prefix="quire-", dir=base)
+
+
+def _write_connection_file(folder: str, name: str) -> str:
+    """Written here rather than by jupyter_client, so that the kernel starts during its import."""
+    channels = ("shell", "iopub", "stdin", "control", "hb")
+    content: dict[str, Any] = {f"{c}_port": number for number, c in enumerate(channels, 1)}
+    content |= {"transport": "ipc", "ip": f"{folder}/k", "kernel_name": name}
+    content |= {"key": secrets.token_hex(32), "signature_scheme": "hmac-sha256"}
+    path = os.path.join(folder, "kernel.json")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(content, file)
+    return path
+
+
+def _command(resource: Mapping[str, Any], directory: Path, connection_file: str) -> list[str]:
+    argv = list(resource["argv"])
+    if re.fullmatch(r"python(3(\.\d+)?)?", argv[0]):
+        # Jupyter's rule: a bare python means the one Quire runs in, whatever PATH says.
+        argv[0] = sys.executable
+    known = {"connection_file": connection_file, "prefix": sys.prefix}
+    known["resource_dir"] = str(directory)
+    argv = [re.sub(r"\{(\w+)\}", lambda m: known.get(m[1], m[0]), word) for word in argv]
+    if any(word in ("ipykernel_launcher", "ipykernel") for word in argv):
+        # A task is not part of a person's interactive history.
+        argv.append("--HistoryManager.hist_file=:memory:")
+    return argv
+
+
+def _environment(env: Mapping[str, str], resource: Mapping[str, Any]) -> dict[str, str]:
+    added = {
+        key: Template(str(value)).safe_substitute(env)
+        for key, value in (resource.get("env") or {}).items()
+    }
+    return {**env, **added}

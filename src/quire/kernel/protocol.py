@@ -1,0 +1,62 @@
+"""The seam between what runs code and everything else. Two implementations, one contract suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..run.events import (
+    CellFinished,
+    KernelDied,
+    OutputAdded,
+    OutputsCleared,
+    OutputUpdated,
+    Warned,
+)
+
+KernelEvent = OutputAdded | OutputUpdated | OutputsCleared | Warned | CellFinished | KernelDied
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """Which kernel, and the world it starts in."""
+
+    cwd: Path
+    env: Mapping[str, str]
+    name: str = ""  # a Jupyter kernel; empty means the native one
+    python: str = ""  # the interpreter of a native kernel; empty means this one
+    preload: tuple[str, ...] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Kernel(Protocol):
+    kind: str  # "native" or "jupyter"
+    language: str
+    epoch: int
+
+    def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+        """Run one cell. Ends with exactly one CellFinished or KernelDied.
+
+        Yields None at least every `tick` seconds while nothing happens, so that the caller can
+        look at clocks and cancellations without a thread. A cell that raises is a CellFinished
+        with status "failed"; nothing the cell does raises here.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does. Safe from another thread, and when nothing runs."""
+        ...
+
+    def kill(self) -> None:
+        """End the kernel and every process it started, now. `execute` then yields KernelDied."""
+        ...
+
+    def describe(self) -> Mapping[str, Any]:
+        """What the record says of the environment: interpreter, version, platform, pid."""
+        ...
+
+    def close(self) -> None:
+        """End the kernel and every process it started. Safe to call twice."""
+        ...

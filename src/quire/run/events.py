@@ -1,0 +1,210 @@
+"""What happened, in order. One tagged union, JSON lines: the only wire between a run and the rest.
+
+Kernels yield the events of one cell, the executor adds those of the run around them, the journal
+keeps them, `fold` turns them into a Record. All times are ISO 8601 in UTC with an offset.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died"]
+# "text" is a cell that is not code: there was nothing to run.
+CellStatus = Literal[
+    "ok", "failed", "skipped", "timed_out", "cancelled", "died", "running", "not run", "text"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CellError:
+    """What a cell raised. `traceback` is the kernel's own lines, ANSI colours included."""
+
+    name: str
+    value: str
+    traceback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    run_id: str
+    uuid: str
+    at: str
+    task: str
+    title: str
+    # Cells as they will run, injected parameters included: id, kind, source, title, tags, metadata.
+    cells: tuple[Mapping[str, Any], ...]
+    # Everything else of the plan: parameters, defaults, limits, kernel, environment, metadata, …
+    plan: Mapping[str, Any]
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellStarted:
+    cell: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAdded:
+    """An nbformat output. Consecutive stream outputs of one name are joined by `fold`.
+
+    A display with an id carries it in `display_id`, so that a later update finds it.
+    """
+
+    cell: str
+    output: Mapping[str, Any]
+    display_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputUpdated:
+    """Every output shown under this display id, in any cell, now looks like this."""
+
+    cell: str
+    display_id: str
+    data: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsCleared:
+    """`wait`: only when the next output comes."""
+
+    cell: str
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCut:
+    """More came than a record keeps. `tail` is the end of it, `path` where all of it lies."""
+
+    cell: str
+    what: str  # "stdout", "stderr" or "display"
+    omitted: int  # characters of a stream, or number of displays
+    path: str
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultGlued:
+    cell: str
+    name: str
+    kind: Literal["json", "table", "display"]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    cell: str
+    tool: str
+    arguments: Mapping[str, Any]
+    ok: bool
+    duration: float
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something a reader of the record should know, such as why snapshots are off."""
+
+    cell: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellFinished:
+    cell: str
+    status: CellStatus
+    at: str = ""
+    duration: float = 0.0
+    execution_count: int | None = None
+    error: CellError | None = None
+    # The cell ended the task on purpose: sys.exit(0), exit().
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDied:
+    """The process went away by itself: a signal or an exit status, and what is known of memory."""
+
+    cell: str
+    reason: str
+    signal: int | None = None
+    status: int | None = None
+    memory: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    outcome: Outcome
+    at: str
+    duration: float
+    reason: str = ""
+
+
+Event = (
+    RunStarted
+    | CellStarted
+    | OutputAdded
+    | OutputUpdated
+    | OutputsCleared
+    | OutputCut
+    | ResultGlued
+    | ToolCalled
+    | Warned
+    | CellFinished
+    | KernelDied
+    | RunFinished
+)
+
+_TYPES: dict[str, type[Any]] = {
+    cls.__name__: cls
+    for cls in (
+        RunStarted,
+        CellStarted,
+        OutputAdded,
+        OutputUpdated,
+        OutputsCleared,
+        OutputCut,
+        ResultGlued,
+        ToolCalled,
+        Warned,
+        CellFinished,
+        KernelDied,
+        RunFinished,
+    )
+}
+_FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in (*_TYPES.values(), CellError)}
+
+
+def as_dict(event: Event) -> dict[str, Any]:
+    cls = type(event)
+    out: dict[str, Any] = {"event": cls.__name__}
+    for name in _FIELDS[cls]:
+        value = getattr(event, name)
+        if isinstance(value, CellError):
+            value = {f: getattr(value, f) for f in _FIELDS[CellError]}
+        out[name] = value
+    return out
+
+
+def dumps(event: Event) -> str:
+    """One line of JSON, without the newline. Lone surrogates survive as escapes."""
+    return json.dumps(as_dict(event), separators=(",", ":"), ensure_ascii=True)
+
+
+def loads(line: str | bytes) -> Event:
+    """The event of one journal line. Unknown fields are dropped, so a newer journal still reads."""
+    data = json.loads(line)
+    cls = _TYPES[data["event"]]
+    kwargs = {name: data[name] for name in _FIELDS[cls] if name in data}
+    if kwargs.get("error"):
+        error = kwargs["error"]
+        kwargs["error"] = CellError(error["name"], error["value"], tuple(error["traceback"]))
+    if cls is RunStarted:
+        kwargs["cells"] = tuple(kwargs["cells"])
+    event: Event = cls(**kwargs)
+    return event

@@ -1,0 +1,182 @@
+"""Between the kernel and everybody else: secrets are masked, floods are cut, results are noticed.
+
+Everything past this point is safe to write down and bounded in size. What is cut is not lost: the
+whole of it goes, masked, to a spill file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from .events import (
+    CellError,
+    CellFinished,
+    Event,
+    OutputAdded,
+    OutputCut,
+    OutputUpdated,
+)
+from .masking import Masker, StreamMasker
+from .results import glued
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of one cell a record keeps."""
+
+    stream: int = 4_000_000  # characters of stdout, and of stderr
+    tail: int = 100_000  # of which at the end
+    displays: int = 2_000
+    display_bytes: int = 32_000_000  # of all displays of a cell together
+
+
+class Spill(Protocol):
+    """Where the rest goes."""
+
+    def write(self, cell: str, what: str, text: str) -> str:
+        """Append; returns the path to name in the record."""
+        ...
+
+
+class _Stream:
+    """One stream of one cell: the head passes, the rest is counted, the last bit kept."""
+
+    def __init__(self, cell: str, name: str, masker: StreamMasker, bounds: Bounds) -> None:
+        self.cell = cell
+        self.name = name
+        self.masker = masker
+        self.room = bounds.stream - bounds.tail
+        self.bounds = bounds
+        self.passed: list[str] = []
+        self.tail: deque[str] = deque()
+        self.tail_size = 0
+        self.cut = 0
+        self.path = ""
+
+    def take(self, text: str, spill: Spill) -> str:
+        """The part that goes into the record now."""
+        if len(text) <= self.room:
+            self.room -= len(text)
+            self.passed.append(text)
+            return text
+        head, rest = text[: self.room], text[self.room :]
+        if not self.path:
+            for part in (*self.passed, head):
+                self.path = spill.write(self.cell, self.name, part)
+            self.passed.clear()
+        self.room = 0
+        self.path = spill.write(self.cell, self.name, rest)
+        self._keep_tail(rest)
+        return head
+
+    def _keep_tail(self, text: str) -> None:
+        self.cut += len(text)
+        self.tail.append(text[-self.bounds.tail :])
+        self.tail_size += len(self.tail[-1])
+        while self.tail_size - len(self.tail[0]) >= self.bounds.tail:
+            self.tail_size -= len(self.tail.popleft())
+
+    def end(self) -> OutputCut | None:
+        if not self.cut:
+            return None
+        tail = "".join(self.tail)[-self.bounds.tail :]
+        omitted = self.cut - len(tail)
+        return OutputCut(self.cell, self.name, omitted, self.path, tail)
+
+
+class Sieve:
+    def __init__(self, masker: Masker, spill: Spill, bounds: Bounds | None = None) -> None:
+        self.masker = masker
+        self.spill = spill
+        self.bounds = bounds or Bounds()
+        self._streams: dict[str, _Stream] = {}
+        self._displays = 0
+        self._display_bytes = 0
+        self._cut_displays = 0
+        self._spilled = ""
+
+    def take(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, OutputAdded):
+            if event.output["output_type"] == "stream":
+                yield from self._stream(event)
+                return
+            yield from self._release()
+            yield from self._display(event)
+        elif isinstance(event, CellFinished):
+            yield from self.end_cell(event.cell)
+            yield replace(event, error=self._error(event.error)) if event.error else event
+        elif isinstance(event, OutputUpdated):
+            data, metadata = self.masker.mask_json([event.data, event.metadata])
+            if self._fits(data):
+                yield replace(event, data=data, metadata=metadata)
+        else:
+            yield event
+
+    def end_cell(self, cell: str) -> Iterator[Event]:
+        """What was held back or counted, once nothing more can come. Safe to call twice."""
+        yield from self._release()
+        for stream in self._streams.values():
+            if (cut := stream.end()) is not None:
+                yield cut
+        if self._cut_displays:
+            yield OutputCut(cell, "display", self._cut_displays, self._spilled)
+        self._streams = {}
+        self._displays = self._display_bytes = self._cut_displays = 0
+
+    def _error(self, error: CellError) -> CellError:
+        mask = self.masker.mask
+        lines = tuple(mask(line) for line in error.traceback)
+        return CellError(error.name, mask(error.value), lines)
+
+    def _stream(self, event: OutputAdded) -> Iterator[Event]:
+        name = event.output["name"]
+        stream = self._streams.get(name)
+        if stream is None:
+            masker = self.masker.stream()
+            stream = self._streams[name] = _Stream(event.cell, name, masker, self.bounds)
+        text = stream.take(stream.masker.feed(event.output["text"]), self.spill)
+        if text:
+            yield _stream_event(event.cell, name, text)
+
+    def _release(self) -> Iterator[Event]:
+        for name, stream in self._streams.items():
+            if text := stream.take(stream.masker.flush(), self.spill):
+                yield _stream_event(stream.cell, name, text)
+
+    def _display(self, event: OutputAdded) -> Iterator[Event]:
+        output: Mapping[str, Any] = self.masker.mask_json(event.output)
+        masked = replace(event, output=output)
+        yield from glued(masked)
+        if self._fits(output):
+            yield masked
+            return
+        import json
+
+        self._cut_displays += 1
+        line = json.dumps(output, default=str) + "\n"
+        self._spilled = self.spill.write(event.cell, "display", line)
+
+    def _fits(self, output: Any) -> bool:
+        self._displays += 1
+        self._display_bytes += _size(output)
+        return (
+            self._displays <= self.bounds.displays
+            and self._display_bytes <= self.bounds.display_bytes
+        )
+
+
+def _stream_event(cell: str, name: str, text: str) -> OutputAdded:
+    return OutputAdded(cell, {"output_type": "stream", "name": name, "text": text})
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(len(str(key)) + _size(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return sum(_size(item) for item in value)
+    return 8

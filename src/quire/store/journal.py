@@ -1,0 +1,123 @@
+"""The run's journal: events appended as they happen, the only write during a run.
+
+The writer holds a lock on the file for as long as it lives, so a reader knows whether a run that
+has not finished is still going. A torn last line, left by a kill in mid-write, is not read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..run.events import CellFinished, Event, OutputAdded, RunFinished, dumps, loads
+from .files import disk
+
+SYNC_EVERY = 1.0  # seconds
+GATHER = 1 << 16  # bytes
+
+
+class Journal:
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        self.path = path
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._synced = time.monotonic()
+        with disk(str(path)):
+            self._fd = os.open(path, flags | (os.O_CREAT | os.O_EXCL if create else 0), 0o600)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def append(self, event: Event) -> None:
+        line = dumps(event).encode() + b"\n"
+        self._lines.append(line)
+        self._size += len(line)
+        # Output comes in floods and in crumbs; everything else is written at once, with the
+        # output before it.
+        if not isinstance(event, OutputAdded) or self._size > GATHER:
+            self.flush()
+        if isinstance(event, CellFinished) and time.monotonic() - self._synced > SYNC_EVERY:
+            self.sync()
+
+    def flush(self) -> None:
+        if not self._lines:
+            return
+        data = b"".join(self._lines)
+        self._lines.clear()
+        self._size = 0
+        with disk(str(self.path)):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+
+    def sync(self) -> None:
+        self.flush()
+        with disk(str(self.path)):
+            os.fsync(self._fd)
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            try:
+                self.sync()
+            finally:
+                os.close(self._fd)
+                self._fd = -1
+
+
+def read(path: Path) -> Iterator[Event]:
+    """Every whole event, in order. Stops at the first line that is not one."""
+    with open(path, "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield loads(line)
+            except (ValueError, KeyError, TypeError):
+                return
+
+
+def mend(path: Path) -> None:
+    """Cut off a torn last line, so that what is appended next stands on a line of its own."""
+    with open(path, "rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - GATHER)
+            file.seek(start)
+            cut = file.read(end - start).rfind(b"\n")
+            if cut >= 0:
+                file.truncate(start + cut + 1)
+                return
+            end = start
+        file.truncate(0)
+
+
+def is_live(path: Path) -> bool:
+    """Whether the process that writes this journal is still there."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def finished(path: Path) -> bool:
+    """Whether the last whole line says that the run ended; reads only the end of the file."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - GATHER))
+        lines = file.read().splitlines(keepends=True)
+    if not lines or not lines[-1].endswith(b"\n"):
+        return False
+    try:
+        return isinstance(loads(lines[-1]), RunFinished)
+    except (ValueError, KeyError, TypeError):
+        return False

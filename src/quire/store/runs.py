@@ -1,0 +1,179 @@
+"""The runs of a workspace: `.quire/runs/<run id>/`, one folder each.
+
+    events.jsonl     the journal; everything else here can be made again from it
+    source.py        the task as it was run
+    notebook.ipynb   the executed notebook
+    summary.json     a few lines for listings
+    spill/           what was too much for the record
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import RunNotFound
+from ..run.events import RunFinished
+from ..run.notebook import dumps, notebook
+from ..run.record import Record, fold
+from . import journal
+from .files import disk, write_atomic
+
+_ID = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}-[a-z0-9-]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def notebook(self) -> Path:
+        return self.path / "notebook.ipynb"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
+
+    def write(self, cell: str, what: str, text: str) -> str:
+        """Spill: append what a record does not keep."""
+        suffix = "displays.jsonl" if what == "display" else f"{what}.txt"
+        path = self.path / "spill" / f"{cell}.{suffix}"
+        with disk(str(path)):
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            with open(path, "ab") as file:
+                file.write(text.encode("utf-8", "replace"))
+        return str(path)
+
+    def save_source(self, source: str, suffix: str) -> None:
+        with disk(str(self.path)):
+            (self.path / f"source{suffix}").write_bytes(source.encode("utf-8", "surrogatepass"))
+
+    def save(self, record: Record, version: str) -> None:
+        """The executed notebook and the summary, each whole or not at all."""
+        nb = notebook(record, output_path=str(self.notebook), version=version)
+        write_atomic(self.notebook, dumps(nb))
+        write_atomic(self.summary, json.dumps(summary_of(record)).encode() + b"\n")
+
+
+class RunStore:
+    def __init__(self, root: Path, version: str) -> None:
+        self.root = root
+        self.version = version
+
+    def create(self, run_id: str) -> RunFolder:
+        folder = RunFolder(self.root / run_id)
+        with disk(str(folder.path)):
+            self.root.mkdir(parents=True, exist_ok=True)
+            ignore = self.root.parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+            folder.path.mkdir(mode=0o700)
+        return folder
+
+    def ids(self) -> list[str]:
+        """All run ids, newest first."""
+        try:
+            names = os.listdir(self.root)
+        except FileNotFoundError:
+            return []
+        return sorted((name for name in names if _ID.match(name)), reverse=True)
+
+    def find(self, name: str) -> RunFolder:
+        """A run by its id, a unique beginning of it, or `last`."""
+        ids = self.ids()
+        if name == "last":
+            return RunFolder(self.root / self._newest(ids))
+        hits = [name] if name in ids else [i for i in ids if name and i.startswith(name)]
+        if len(hits) == 1:
+            return RunFolder(self.root / hits[0])
+        if hits:
+            some = ", ".join(hits[:4])
+            raise RunNotFound(f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id")
+        raise RunNotFound(f"there is no run {name!r}", hint="`quire runs` lists them")
+
+    def _newest(self, ids: list[str]) -> str:
+        if not ids:
+            raise RunNotFound("no task has run here yet", hint="run one: quire run notebooks/x.py")
+        # Ids sort by the second; among those of the same one the clock of the record decides.
+        second = ids[0][:17]
+        same = [i for i in ids if i.startswith(second)]
+        return max(same, key=lambda i: (self.summary(i)["started"], i))
+
+    def read(self, folder: RunFolder) -> Record:
+        """The record, from the journal alone."""
+        alive = journal.is_live(folder.events)
+        with contextlib.suppress(FileNotFoundError):
+            return fold(journal.read(folder.events), alive=alive)
+        raise RunNotFound(
+            f"the run {folder.run_id} has no journal", hint="its folder was damaged or is new"
+        )
+
+    def recover(self, folder: RunFolder) -> None:
+        """Finish the books of a run whose process was killed; leaves others alone."""
+        if not folder.events.exists() or folder.summary.exists() or journal.is_live(folder.events):
+            return
+        if not journal.finished(folder.events):
+            record = fold(journal.read(folder.events))
+            if not record.run_id:
+                return
+            with contextlib.suppress(BlockingIOError):
+                journal.mend(folder.events)
+                book = journal.Journal(folder.events, create=False)
+                at = max((c.finished or c.started for c in record.cells), default="")
+                book.append(RunFinished("died", at or record.started, 0.0, record.reason))
+                book.close()
+        record = self.read(folder)
+        folder.save(record, self.version)
+
+    def summary(self, run_id: str) -> dict[str, Any]:
+        folder = RunFolder(self.root / run_id)
+        with contextlib.suppress(OSError, ValueError):
+            found: dict[str, Any] = json.loads(folder.summary.read_bytes())
+            return found
+        with contextlib.suppress(RunNotFound):
+            return summary_of(self.read(folder)) | {"run_id": run_id}
+        return _EMPTY | {"run_id": run_id}
+
+    def summaries(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        for run_id in self.ids()[:limit]:
+            self.recover(RunFolder(self.root / run_id))
+            yield self.summary(run_id)
+
+
+def summary_of(record: Record) -> dict[str, Any]:
+    error = record.error
+    return {
+        "run_id": record.run_id,
+        "task": record.task,
+        "title": record.title,
+        "outcome": record.outcome,
+        "started": record.started,
+        "duration": record.duration,
+        "parent": record.parent,
+        "error": f"{error.name}: {error.value}"[:500] if error else None,
+    }
+
+
+_EMPTY: dict[str, Any] = {
+    "task": "",
+    "title": "",
+    "outcome": "died",
+    "started": "",
+    "duration": None,
+    "parent": None,
+    "error": "the journal holds nothing",
+}

@@ -1,0 +1,61 @@
+"""Read a task from disk, and say clearly when it is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..document import formats
+from ..document.model import Document
+from ..errors import DocumentError
+from ..workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    path: Path
+    text: str
+    document: Document
+
+
+def read(workspace: Workspace, path: str | Path) -> Source:
+    full = workspace.cwd / path
+    try:
+        data = full.read_bytes()
+    except FileNotFoundError:
+        raise DocumentError(f"there is no file {path}", hint=_nearby(full)) from None
+    except IsADirectoryError:
+        raise DocumentError(
+            f"{path} is a folder, not a task", hint=f"name a task in it: {_inside(full)}"
+        ) from None
+    except OSError as error:
+        raise DocumentError(
+            f"cannot read {path}: {error.strerror}", hint="check its permissions"
+        ) from error
+    except ValueError as error:  # a NUL in the path
+        raise DocumentError(f"{str(path)!r} is not a path: {error}", hint="check it") from error
+    text = formats.decode(data, str(path))
+    try:
+        document = formats.loads(text, full.suffix)
+    except DocumentError as error:
+        raise DocumentError(f"{path}: {error.message}", hint=error.hint) from error
+    return Source(full.resolve(), text, document)
+
+
+def _nearby(path: Path) -> str:
+    import difflib
+
+    try:
+        names = [p.name for p in path.parent.iterdir() if p.suffix in (".py", ".ipynb")]
+    except OSError:
+        return "check the path"
+    near = difflib.get_close_matches(path.name, names, 1, 0.5)
+    return f"did you mean {path.parent.name or '.'}/{near[0]}?" if near else "check the path"
+
+
+def _inside(folder: Path) -> str:
+    try:
+        names = sorted(p.name for p in folder.iterdir() if p.suffix in (".py", ".ipynb"))
+    except OSError:
+        names = []
+    return ", ".join(names[:5]) or "it holds none"

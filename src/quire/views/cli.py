@@ -1,0 +1,192 @@
+"""The command line. Each command calls one verb and shows what it returns."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import QuireError
+from ..workspace import Engine, Workspace
+from .terminal import Terminal
+
+
+@dataclass(slots=True)
+class App:
+    """One call of the command: where it writes, where it is, and who may call it off."""
+
+    terminal: Terminal
+    cwd: Path
+    env: Mapping[str, str]
+    engine: Engine | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    json_asked: bool = False
+
+    def workspace(self) -> Workspace:
+        return Workspace(cwd=self.cwd, env=self.env, engine=self.engine)
+
+
+class Group(click.Group):
+    """Loads the file of a command when it is called, so that `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = __import__(f"quire.views.commands.{COMMANDS[name][0]}", fromlist=[name])
+        command: click.Command = getattr(module, name.replace("-", "_"))
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        import difflib
+
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"There is no command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+# name: (file in views/commands, one line of help)
+COMMANDS = {
+    "completion": ("completion", "Print a completion script for your shell."),
+    "export": ("records", "Write a run as a notebook, a web page or Markdown."),
+    "host": ("host", "Look at or stop the process that keeps kernels warm."),
+    "params": ("run", "Show what a task can be given."),
+    "results": ("records", "Read back the named results of a run."),
+    "run": ("run", "Run a task and keep its record."),
+    "runs": ("records", "List runs, newest first."),
+    "show": ("records", "Show a run: outcome, cells, outputs."),
+    "sync": ("sync", "Write .ipynb from .py, and back."),
+}
+
+
+@click.command(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Examples: quire run notebooks/report.py -p region eu · quire show last · "
+    "quire run --help",
+)
+@click.version_option(__version__, prog_name="quire", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Quire runs plain-text notebooks at script speed and keeps a record of every run."""
+
+
+def dispatch(argv: list[str], app: App) -> int:
+    """Run one command line; the exit code. Never raises for what a user can do wrong."""
+    try:
+        code = cli.main(_split_assignments(argv), "quire", standalone_mode=False, obj=app)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        _show_usage_error(app.terminal, error)
+        return 2
+    except QuireError as error:
+        show_error(app, error)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+
+
+def show_error(app: App, error: QuireError) -> None:
+    term = app.terminal
+    term.err(f"{term.paint('error:', 'red', on_err=True)} {error.message}")
+    if error.hint:
+        term.err(f"{term.paint('hint:', 'blue', on_err=True)} {error.hint}")
+    if app.json_asked:
+        term.out(json.dumps({"outcome": "error", "error": error.as_dict()}))
+
+
+def _show_usage_error(term: Terminal, error: click.ClickException) -> None:
+    ctx = getattr(error, "ctx", None)
+    if ctx is not None:
+        term.err(ctx.get_usage())
+    term.err(f"{term.paint('error:', 'red', on_err=True)} {error.format_message()}")
+    if ctx is not None:
+        term.err(f"{term.paint('hint:', 'blue', on_err=True)} {ctx.command_path} --help")
+
+
+_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=", re.DOTALL)
+_TAKES_PAIR = ("-p", "--parameter", "-r", "--raw")
+
+
+def _split_assignments(argv: list[str]) -> list[str]:
+    """`-p name=value` as `-p name value`. A name never holds '=', so this is unambiguous."""
+    out: list[str] = []
+    pending = 0
+    for arg in argv:
+        if pending == 2 and _ASSIGNMENT.match(arg):
+            out += arg.split("=", 1)
+            pending = 0
+            continue
+        out.append(arg)
+        pending = 2 if not pending and arg in _TAKES_PAIR else max(0, pending - 1)
+    return out
+
+
+@contextlib.contextmanager
+def calling_off(cancel: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM call the run off; a second one leaves at once.
+
+    Only in a process of one's own: a host is told by its client.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def asked(*_: object) -> None:
+        if cancel.is_set():
+            os._exit(130)
+        cancel.set()
+
+    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {name: signal.signal(name, asked) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def main(argv: list[str]) -> int:
+    columns = 0
+    with contextlib.suppress(OSError):
+        columns = os.get_terminal_size(2).columns
+    # click's own ways (completion, --help, --version) write to sys.stdout; so be it.
+    if "_QUIRE_COMPLETE" in os.environ:
+        cli.main(argv, "quire")
+    terminal = Terminal(columns=columns)
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError:
+        terminal.err("error: the current folder is gone\nhint: cd to one that exists")
+        return 2
+    code = dispatch(argv, App(terminal, cwd, dict(os.environ)))
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    return code
+
+
+def emit_json(app: App, value: Any) -> None:
+    app.terminal.out(json.dumps(value, ensure_ascii=False, default=str))

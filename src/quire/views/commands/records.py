@@ -1,0 +1,221 @@
+"""`quire runs`, `show`, `results`, `export`: looking at what has run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...run.plan import jsonable
+from ...run.record import CellRecord, Record
+from ...store.runs import RunFolder
+from ..cli import App, emit_json
+from ..progress import COLOUR, seconds
+from ..terminal import plain
+
+OUTPUT_LINES = 20
+
+
+def relative(path: Path, cwd: Path) -> str:
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+
+
+def show_end(app: App, record: Record, folder: RunFolder, output: str | None) -> None:
+    """The last lines of `quire run`."""
+    term = app.terminal
+    if record.error is not None:
+        _show_error(app, record)
+    outcome = term.paint(record.outcome, COLOUR[record.outcome])
+    code = [cell for cell in record.cells if cell.kind == "code"]
+    ran = sum(cell.status == "ok" for cell in code)
+    term.out(f"{outcome} in {seconds(record.duration)}, {ran} of {len(code)} cells")
+    for name, result in record.results.items():
+        term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
+    term.out(f"notebook: {output or relative(folder.notebook, app.cwd)}")
+
+
+def _show_error(app: App, record: Record) -> None:
+    from ...verbs.run import short_traceback
+
+    error = record.error
+    assert error is not None
+    term = app.terminal
+    text = plain(short_traceback(error.traceback)) or plain(f"{error.name}: {error.value}")
+    where = next((cell for cell in record.cells if cell.id == error.cell), None)
+    if where is not None:
+        name = f" ({plain(where.title)})" if where.title else ""
+        term.err(f"cell {where.id}{name}:")
+    term.err(text)
+
+
+def _brief(kind: str, value: Any) -> str:
+    if kind == "table":
+        return f"table, {value['kept']:,} of {value['total']:,} rows"
+    if kind == "display":
+        return f"display, {', '.join(value)}"
+    text = plain(json.dumps(jsonable(value), ensure_ascii=False, default=str))
+    return text if len(text) <= 100 else f"{text[:97]}…"
+
+
+@click.command(epilog="Example: quire runs -n 5 --json")
+@click.option("-n", "--limit", default=20, show_default=True, help="How many; 0 for all.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
+@click.pass_obj
+def runs(app: App, limit: int, as_json: bool) -> None:
+    """List runs, newest first."""
+    from ...verbs.runs import runs as list_runs
+
+    found = list(list_runs(app.workspace(), limit or None))
+    if as_json:
+        emit_json(app, found)
+        return
+    if not found:
+        app.terminal.err("No task has run here yet.")
+    for item in found:
+        outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
+        app.terminal.out(
+            f"{item['run_id']}  {outcome}  {seconds(item['duration']):>9}  {plain(item['task'])}"
+        )
+
+
+@click.command(epilog="Examples: quire show last · quire show 2026-11-16-15 --json")
+@click.argument("run", default="last")
+@click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+@click.option("--all", "everything", is_flag=True, help="Outputs in full.")
+@click.pass_obj
+def show(app: App, run: str, as_json: bool, everything: bool) -> None:
+    """Show a run: outcome, parameters, results, cells with their outputs.
+
+    RUN is an id, a unique beginning of one, or `last`.
+    """
+    from ...verbs.runs import find
+
+    app.json_asked = as_json
+    found = find(app.workspace(), run)
+    record = found.record
+    if as_json:
+        emit_json(app, as_data(record, found.folder))
+        return
+    term = app.terminal
+    term.out(term.paint(plain(record.title or record.task), "bold"))
+    outcome = term.paint(record.outcome, COLOUR[record.outcome])
+    took = f" in {seconds(record.duration)}" if record.duration else ""
+    term.out(f"{record.run_id}  {outcome}{took}  {plain(record.task)}")
+    if record.parent:
+        term.out(f"run by {record.parent}")
+    for name, value in record.parameters.items():
+        term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}")
+    for name, result in record.results.items():
+        term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
+    for warning in record.warnings:
+        term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
+    for number, cell in enumerate(record.cells):
+        _show_cell(app, number, cell, everything)
+    if record.error is not None and record.reason:
+        term.out(term.paint(plain(record.reason), "red"))
+    term.out(f"notebook: {relative(found.folder.notebook, app.cwd)}")
+
+
+def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> None:
+    term = app.terminal
+    if cell.kind != "code":
+        return
+    status = term.paint(cell.status, COLOUR.get(cell.status, ""))
+    took = seconds(cell.duration) if cell.duration is not None else ""
+    title = plain(cell.title)
+    term.out(f"\n[{number}] {cell.id}  {status}  {took}  {title}".rstrip())
+    for output in cell.outputs:
+        lines = plain(_text(output)).rstrip("\n").split("\n")
+        cut = 0
+        if not everything and len(lines) > OUTPUT_LINES:
+            cut = len(lines) - OUTPUT_LINES
+            lines = lines[:OUTPUT_LINES]
+        for line in lines:
+            term.out(f"    {line}")
+        if cut:
+            term.out(term.paint(f"    … {cut} more lines (--all shows them)", "dim"))
+
+
+def _text(output: Any) -> str:
+    kind = output["output_type"]
+    if kind == "stream":
+        return str(output["text"])
+    if kind == "error":
+        return "\n".join(output.get("traceback") or [f"{output['ename']}: {output['evalue']}"])
+    data = output["data"]
+    text = data.get("text/plain")
+    others = [mime for mime in data if mime != "text/plain"]
+    if text is None:
+        return f"<{', '.join(others)}>"
+    return str(text)
+
+
+def as_data(record: Record, folder: RunFolder) -> dict[str, Any]:
+    """The whole record as JSON: what `--json` of `run` says, and the rest."""
+    from ...verbs.run import report
+
+    told = report(record, folder)
+    for told_cell, cell in zip(told["cells"], record.cells, strict=True):
+        told_cell |= {
+            "title": cell.title,
+            "tags": list(cell.tags),
+            "source": cell.source,
+            "outputs": list(cell.outputs),
+        }
+    return told | {
+        "task": record.task,
+        "title": record.title,
+        "uuid": record.uuid,
+        "parent": record.parent,
+        "started": record.started,
+        "finished": record.finished,
+        "parameters": record.parameters,
+        "kernel": record.plan.get("kernel", {}),
+        "warnings": list(record.warnings),
+        "tool_calls": [
+            {"cell": c.cell, "tool": c.tool, "arguments": c.arguments, "ok": c.ok}
+            for c in record.tool_calls
+        ],
+    }
+
+
+@click.command(epilog="Examples: quire results last · quire results last score --json")
+@click.argument("run", default="last")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one value.")
+@click.pass_obj
+def results(app: App, run: str, name: str | None, as_json: bool) -> None:
+    """Read back the named results of a run."""
+    from ...errors import UsageError
+    from ...verbs.runs import find
+
+    app.json_asked = as_json
+    record = find(app.workspace(), run).record
+    if name is not None and name not in record.results:
+        raise UsageError(
+            f"the run has no result {name!r}", hint=f"it has: {', '.join(record.results) or 'none'}"
+        )
+    if as_json:
+        values = jsonable(record.values)
+        emit_json(app, values if name is None else values[name])
+        return
+    if not record.results:
+        app.terminal.err("This run glued no results.")
+    for key, result in record.results.items():
+        if name in (None, key):
+            app.terminal.out(f"{plain(key)} = {_brief(result.kind, result.value)}")
+
+
+@click.command(epilog="Examples: quire export last report.html · quire export last out.ipynb")
+@click.argument("run")
+@click.argument("target")
+@click.option("--force", is_flag=True, help="Replace TARGET if it is there.")
+@click.pass_obj
+def export(app: App, run: str, target: str, force: bool) -> None:
+    """Write a run as a notebook (.ipynb), a web page (.html) or Markdown (.md)."""
+    from ...verbs.export import export as write
+
+    path = write(app.workspace(), run, target, force=force)
+    app.terminal.out(relative(path, app.cwd))

@@ -1,0 +1,146 @@
+"""`quire run` and `quire params`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...errors import UsageError
+from ..cli import App, calling_off, emit_json
+from ..terminal import plain
+
+EXIT = {"ok": 0, "cancelled": 130}
+
+
+@click.command(
+    epilog="""Examples:
+
+\b
+  quire run notebooks/report.py -p region eu -p threshold 0.5
+  quire run notebooks/report.py -f parameters.yaml --json
+  quire run analysis.ipynb --kernel ir --cell-timeout 600
+"""
+)
+@click.argument("path")
+@click.option(
+    "-p", "--parameter", "pairs", nargs=2, multiple=True, metavar="NAME VALUE",
+    help="Give a parameter; converted to its declared type. Also NAME=VALUE.",
+)
+@click.option(
+    "-r", "--raw", nargs=2, multiple=True, metavar="NAME VALUE",
+    help="Give a parameter as a string, whatever it looks like.",
+)
+@click.option("-y", "--yaml", "yamls", multiple=True, metavar="YAML", help="Parameters as YAML.")
+@click.option(
+    "-f", "--file", "files", multiple=True, metavar="FILE",
+    help="Parameters from a YAML or JSON file.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Also write the executed notebook here.")
+@click.option("--cwd", metavar="DIR", help="Run in this folder instead of the current one.")
+@click.option("--cell-timeout", type=float, metavar="SECONDS", help="Limit for each cell.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Limit for the whole run.")
+@click.option("--python", metavar="PATH", help="Run in this interpreter; it needs IPython.")
+@click.option("--kernel", metavar="NAME", help="Run in an installed Jupyter kernel.")
+@click.option("--no-host", is_flag=True, help="Run in this process; keep nothing warm.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.pass_obj
+def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **options: Any) -> int:
+    """Run a task and keep its record.
+
+    PATH is a .py notebook with `# %%` cells, or an .ipynb. The source is never changed. Exit code:
+    0 ok, 1 the task failed, 2 the request was wrong, 130 cancelled.
+    """
+    from ...verbs.run import NotebookExecutor, report
+    from ..progress import Progress
+
+    app.json_asked = as_json
+    for name in ("timeout", "cell_timeout"):
+        if options[name] is not None and not options[name] > 0:
+            raise UsageError(f"--{name.replace('_', '-')} must be above 0", hint="give seconds")
+    execution = NotebookExecutor(
+        path,
+        _given(app, options),
+        workspace=app.workspace(),
+        cwd=options["cwd"],
+        python=options["python"],
+        kernel=options["kernel"],
+        cell_timeout=options["cell_timeout"],
+        timeout=options["timeout"],
+        output=options["output"],
+        cancel=app.cancelled,
+    )
+    progress = None if quiet else Progress(app.terminal)
+    with calling_off(app.cancelled):
+        for event in execution:
+            if progress is not None:
+                progress.show(event)
+    if progress is not None:
+        progress.end()
+    record = execution.record
+    if as_json:
+        emit_json(app, report(record, execution.folder))
+    else:
+        from .records import show_end
+
+        show_end(app, record, execution.folder, options["output"])
+    return EXIT.get(record.outcome, 1)
+
+
+def _given(app: App, options: dict[str, Any]) -> dict[str, Any]:
+    from ...document import params
+    from ...document.formats import decode
+
+    files = []
+    for name in options["files"]:
+        try:
+            files.append((name, decode((app.cwd / name).read_bytes(), name)))
+        except OSError as error:
+            raise UsageError(
+                f"cannot read the parameter file {name}: {error.strerror}", hint="check the path"
+            ) from error
+    return dict(
+        params.parse_assignments(options["pairs"], options["raw"], options["yamls"], files)
+    )
+
+
+@click.command(epilog="Example: quire params notebooks/report.py --json")
+@click.argument("path")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
+@click.pass_obj
+def params(app: App, path: str, as_json: bool) -> None:
+    """Show what a task can be given: name, type, default and help of each parameter."""
+    from ...run.plan import jsonable
+    from ...verbs.params import parameters
+
+    app.json_asked = as_json
+    found = parameters(app.workspace(), path)
+    if as_json:
+        emit_json(
+            app,
+            [
+                {
+                    "name": p.name,
+                    "type": p.type,
+                    "required": p.required,
+                    "default": jsonable(p.default),
+                    "choices": list(p.choices or ()) or None,
+                    "help": p.help,
+                }
+                for p in found
+            ],
+        )
+        return
+    if not found:
+        app.terminal.err(f"{Path(path).name} declares no parameters: tag a cell `parameters`.")
+        return
+    width = max(len(p.name) for p in found)
+    kinds = max(len(p.type) for p in found)
+    for p in found:
+        default = "required" if p.required else f"= {p.default_source}"
+        text = f"{p.name:<{width}}  {p.type:<{kinds}}  {default:<16}  {p.help}"
+        app.terminal.out(plain(text).rstrip())
+
+

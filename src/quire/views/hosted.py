@@ -1,0 +1,71 @@
+"""The host process: `python -m quire.views.hosted ROOT READY_FD`, started by the first command."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from .. import __version__
+from ..kernel import hostline
+from ..kernel.host import Host, Request
+
+
+def main() -> None:
+    root, ready = sys.argv[1], int(sys.argv[2])
+    os.set_inheritable(ready, False)
+    from pathlib import Path
+
+    from ..workspace import Engine, Workspace
+
+    engine = Engine(spare=True)
+    path = hostline.address(root, __version__)
+
+    def serve(request: Request) -> int:
+        from .cli import App, dispatch
+        from .terminal import Terminal
+
+        _, out, err = request.files
+        term = Terminal(out, err, request.env, request.columns)
+        app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
+        return dispatch(request.argv, app)
+
+    def describe() -> dict[str, Any]:
+        return {"version": __version__, "zygotes": engine.kernels.native.status()}
+
+    host = Host(path, serve, idle=1800.0, describe=describe)
+    if not host.listen():
+        # Another client was quicker. Ours may talk to that host as soon as it answers.
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and (sock := hostline.connect(path)) is None:
+            time.sleep(0.005)
+        if sock is not None:
+            os.write(ready, b"1")
+        return
+    os.write(ready, b"1")
+    os.close(ready)
+    os.chdir(root)
+    _warm_up(engine, Workspace(root, cwd=root))
+    try:
+        host.serve()
+    finally:
+        engine.close()
+
+
+def _warm_up(engine: Any, workspace: Any) -> None:
+    """Start the first fork server, and import what every run needs while it starts."""
+    from ..errors import QuireError
+    from ..kernel.protocol import KernelSpec
+
+    try:
+        config = workspace.config
+        spec = KernelSpec(workspace.root, workspace.env, "", config.python, config.preload)
+        engine.kernels.native.zygote(spec)
+    except (QuireError, OSError):
+        pass  # the first run meets the same problem, and has somebody to tell
+    from . import cli  # noqa: F401
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What a person sees while a run goes on: a line per cell, or a bar on a terminal."""
+
+from __future__ import annotations
+
+import time
+
+from ..run.events import CellFinished, CellStarted, Event, KernelDied, RunStarted, ToolCalled, Warned
+from .terminal import Terminal, plain
+
+COLOUR = {
+    "ok": "green",
+    "failed": "red",
+    "died": "red",
+    "timed_out": "red",
+    "cancelled": "yellow",
+    "running": "blue",
+    "skipped": "dim",
+    "not run": "dim",
+    "text": "dim",
+}
+REDRAW = 0.1
+
+
+def seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    if value < 10:
+        return f"{value:.2f} s"
+    if value < 120:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(int(value), 60)
+    return f"{minutes} min {rest:02d} s"
+
+
+class Progress:
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self._began = time.monotonic()
+        self._order: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._current = ""
+        self._drawn = 0.0
+        self._bar = False
+
+    def show(self, event: Event | None) -> None:
+        """None: nothing happened, but time passed."""
+        term = self.terminal
+        if isinstance(event, RunStarted):
+            code = [cell for cell in event.cells if cell["kind"] == "code"]
+            self._order = {cell["id"]: n for n, cell in enumerate(code, 1)}
+            self._names = {cell["id"]: _name(cell["title"], cell["source"]) for cell in code}
+            term.err(f"{event.run_id}  {plain(event.task)}")
+        elif isinstance(event, CellStarted):
+            self._current = event.cell
+            self._draw()
+        elif isinstance(event, CellFinished):
+            if not term.live or event.status != "ok":
+                self._line(event)
+            self._draw()
+        elif isinstance(event, Warned):
+            self._say(f"warning: {plain(event.message)}", "yellow")
+        elif isinstance(event, KernelDied):
+            self._say(plain(event.reason), "red")
+        elif isinstance(event, ToolCalled) and event.tool == "run":
+            self._say(f"    ran {plain(str(event.arguments.get('path')))}", "dim")
+        else:
+            self._draw()
+
+    def end(self) -> None:
+        self._erase()
+
+    def _line(self, event: CellFinished) -> None:
+        n, total = self._order.get(event.cell, 0), len(self._order)
+        status = self.terminal.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
+        took = seconds(event.duration) if event.status not in ("skipped", "not run") else ""
+        width = len(str(total))
+        name = self._names.get(event.cell, "")
+        self._say(f"[{n:>{width}}/{total}] {status:<4} {took:>8}  {name}".rstrip())
+
+    def _say(self, text: str, colour: str = "") -> None:
+        self._erase()
+        self.terminal.err(self.terminal.paint(text, colour, on_err=True))
+
+    def _draw(self) -> None:
+        term, now = self.terminal, time.monotonic()
+        if not term.live or now - self._drawn < REDRAW:
+            return
+        self._drawn = now
+        n, total = self._order.get(self._current, 0), len(self._order)
+        filled = round(20 * (n - 1) / total) if total else 0
+        bar = "█" * filled + "░" * (20 - filled)
+        text = f"{bar} cell {n} of {total}  {seconds(now - self._began)}  "
+        text += self._names.get(self._current, "")
+        term.err(f"\r\x1b[K{text[: term.columns - 1]}", end="")
+        self._bar = True
+
+    def _erase(self) -> None:
+        if self._bar:
+            self.terminal.err("\r\x1b[K", end="")
+            self._bar = False
+
+
+def _name(title: str, source: str) -> str:
+    """What to call a cell: its title, else its first line that says something."""
+    lines = (line.strip() for line in source.splitlines())
+    text = title or next((line for line in lines if line and not line.startswith("#")), "")
+    text = plain(text)
+    return text if len(text) <= 60 else text[:59] + "…"

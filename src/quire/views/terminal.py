@@ -1,0 +1,55 @@
+"""Where a command writes: the caller's own files, with colour only where a person looks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
+# What a stranger prints must not move the cursor, retitle the window or hide text.
+_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain(text: str) -> str:
+    """Text from a notebook without escape sequences and control characters."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n"))
+
+
+class Terminal:
+    def __init__(
+        self, out: int = 1, err: int = 2, env: Mapping[str, str] | None = None, columns: int = 0
+    ) -> None:
+        env = os.environ if env is None else env
+        self._fds = (out, err)
+        self.columns = columns or 80
+        self.live = _isatty(err) and env.get("TERM") != "dumb"
+        self._colour = [
+            _isatty(fd) and "NO_COLOR" not in env and env.get("TERM") != "dumb" for fd in self._fds
+        ]
+
+    def out(self, text: str = "", *, end: str = "\n") -> None:
+        self._write(0, text + end)
+
+    def err(self, text: str = "", *, end: str = "\n") -> None:
+        self._write(1, text + end)
+
+    def paint(self, text: str, colour: str, *, on_err: bool = False) -> str:
+        if not self._colour[on_err] or not colour:
+            return text
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+    def _write(self, which: int, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        # A reader that left (`| head`) does not stop a run.
+        with contextlib.suppress(BrokenPipeError, OSError):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fds[which], view) :]
+
+
+def _isatty(fd: int) -> bool:
+    with contextlib.suppress(OSError):
+        return os.isatty(fd)
+    return False

@@ -1,0 +1,90 @@
+"""The command's first few milliseconds.
+
+A warm run is handed to the workspace's host before anything big is imported: this file may use
+only what the interpreter has loaded anyway. Everything else goes to `quire.views.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Commands that a host does better than a fresh process.
+HOSTED = ("run",)
+STAY_HERE = ("--no-host", "--help", "-h")
+
+
+def main() -> None:
+    argv = sys.argv[1:]
+    if argv and argv[0] in HOSTED and not any(a in STAY_HERE for a in argv) and _can_host():
+        code = hand_off(argv)
+        if code is not None:
+            # Nothing of ours is left to clean up, and finalising the interpreter takes a while.
+            os._exit(code)
+    from .cli import main as cli_main
+
+    sys.exit(cli_main(argv))
+
+
+def _can_host() -> bool:
+    return hasattr(os, "posix_spawn") and not os.environ.get("QUIRE_NO_HOST")
+
+
+def hand_off(argv: list[str]) -> int | None:
+    """Let the workspace's host do it. The exit code, or None when no host could be had."""
+    from .. import __version__
+    from ..kernel import hostline
+
+    cwd = os.getcwd()
+    root = hostline.find_root(cwd)
+    path = hostline.address(root, __version__)
+    try:
+        sock = hostline.connect(path)
+        if sock is None:
+            if not hostline.start(root):
+                return None
+            sock = hostline.connect(path)
+            if sock is None:
+                return None
+    except OSError:
+        return None  # a read-only or full workspace: the command itself will say so
+    request = hostline.encode(argv, cwd, dict(os.environ), _columns())
+    try:
+        hostline.send(sock, request, (0, 1, 2))
+    except OSError:
+        return None  # the host left in this very moment: nothing has begun
+    return _wait(sock)
+
+
+def _columns() -> int:
+    """Width of the terminal progress is shown on; 0 where there is none."""
+    try:
+        return os.get_terminal_size(2).columns
+    except OSError:
+        return 0
+
+
+def _wait(sock: object) -> int:
+    """The host's exit code. Ctrl-C and SIGTERM cancel the run, a second one leaves at once."""
+    import _signal  # type: ignore[import-not-found]
+
+    _signal.signal(_signal.SIGTERM, _signal.default_int_handler)
+    asked = False
+    while True:
+        try:
+            answer = sock.recv(1)  # type: ignore[attr-defined]
+            break
+        except KeyboardInterrupt:
+            if asked:
+                return 130
+            asked = True
+            sock.sendall(b"c")  # type: ignore[attr-defined]
+        except OSError:
+            answer = b""
+            break
+    if answer:
+        return int(answer[0])
+    sys.stderr.write(
+        "quire: the host that ran this went away; `quire show last` has what the run had.\n"
+    )
+    return 1
