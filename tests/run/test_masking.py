@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import time
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -164,7 +165,17 @@ def test_a_value_that_is_part_of_a_marker_does_not_break_markers() -> None:
     masker = Masker(
         [Secret("MY_TOKEN", "masked"), Secret("B", "MY_TOKEN"), Secret("C", "s3cr3t-x")]
     )
-    assert masker.mask("s3cr3t-x masked") == "[masked:C] masked"
+    once = masker.mask("s3cr3t-x masked MY_TOKEN")
+    assert once == "[masked:C] masked [masked:B]"
+    assert masker.mask("[masked:MY_TOKEN]") == "[masked:MY_TOKEN]"
+    assert by_ones(masker, f"{once}[masked:MY_TOKEN]") == f"{once}[masked:MY_TOKEN]"
+
+
+def test_a_value_that_is_a_common_word_of_a_label_is_hidden() -> None:
+    masker = Masker([Secret("DB_PASSWORD", "password")])
+    once = masker.mask("password, redis://:hunter22@h/")
+    assert once == "[masked:DB_PASSWORD], redis://:[masked:url-password]@h/"
+    assert masker.mask(once) == once
 
 
 def test_base64_digits_that_share_bits_with_the_value_go_too() -> None:
@@ -332,17 +343,19 @@ SECRETS = [
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 400), max_size=8))
 @example(TOKEN + PEM, [3, 7])
+@example(PEM[:60] + PEM, [71])
 def test_any_split_gives_what_the_whole_gives(text: str, cuts: list[int]) -> None:
     masker = Masker(SECRETS)
     whole = masker.mask(text)
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    chunks = [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    chunks = [text[a:b] for a, b in pairwise(edges)]
     assert in_pieces(masker, chunks) == whole
     assert by_ones(masker, text) == whole
 
 
 @settings(max_examples=300, deadline=None)
 @given(TEXTS)
+@example(f"https://{TOKEN}@host/ https://{TOKEN}:hunter22@host/")
 def test_masking_is_idempotent(text: str) -> None:
     masker = Masker(SECRETS[:4])
     once = masker.mask(text)
@@ -353,12 +366,11 @@ def test_masking_is_idempotent(text: str) -> None:
 @given(st.text(), st.lists(st.text(min_size=4), max_size=4), st.text())
 def test_no_value_survives(before: str, values: list[str], after: str) -> None:
     masker = Masker([Secret(f"S{n}", value) for n, value in enumerate(values)])
-    markers = "".join(f"[masked:S{n}]" for n in range(len(values)))
     for value in values:
         text = before + value + after
         masked = masker.mask(text)
         assert by_ones(masker, text) == masked
-        if value not in markers:
+        if value not in "masked" and not set(value) & set("[:]"):
             assert "[masked:" in masked
 
 
@@ -387,6 +399,9 @@ def seconds(masker: Masker, text: str) -> float:
         TOKEN[:4],
         "Bearer ",
         "Authorization: ",
+        "Authorization",
+        "aws_secret_access_key",
+        "aws_secret_access_key=",
         "Proc-Type: ",
         PEM[:100],
         "\n",
@@ -396,8 +411,8 @@ def seconds(masker: Masker, text: str) -> float:
 )
 def test_cost_grows_with_the_length_only(unit: str) -> None:
     masker = Masker([Secret("A", "a" * 20)])
-    size = 300_000
+    size = 100_000
     small = min(seconds(masker, unit * (size // len(unit))) for _ in range(2))
     large = seconds(masker, unit * (4 * size // len(unit)))
-    # Four times the text; sixteen times the cost would be quadratic. Leaves room for a busy machine.
+    # Four times the text: quadratic would be sixteen times the cost. Room for a busy machine.
     assert large < 9 * small + 0.2

@@ -13,6 +13,7 @@ from .model import Cell, Document, cell_from, identified, language_of, metadata_
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}$")
+_SPLIT = ("application/javascript", "image/svg+xml")
 _NOT_IN_ID = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
@@ -118,7 +119,13 @@ def _cell(data: Any, at: int) -> Cell:
     attachments = data.get("attachments", {})
     if not isinstance(attachments, dict):
         _refuse(f"`attachments` of cell {at} is not an object")
-    return replace(cell, attachments=attachments) if attachments else cell
+    if not attachments:
+        return cell
+    whole = {
+        name: _whole(bundle) if isinstance(bundle, dict) else bundle
+        for name, bundle in attachments.items()
+    }
+    return replace(cell, attachments=whole)
 
 
 def _joined(value: Any, what: str) -> str:
@@ -146,24 +153,30 @@ def _output(output: dict[str, Any], at: int) -> dict[str, Any]:
         return output
     if not isinstance(data, dict):
         _refuse(f"`data` in an output of cell {at} is not an object")
-    whole = {
+    return output | {"data": _whole(data)}
+
+
+def _whole(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         mime: "".join(value) if _is_text_list(mime, value) else value
-        for mime, value in data.items()
+        for mime, value in bundle.items()
     }
-    return output | {"data": whole}
 
 
-def _is_json(mime: str) -> bool:
-    return mime == "application/json" or (
-        mime.startswith("application/") and mime.endswith("+json")
-    )
+def _split(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """Text as a list of lines, where Jupyter writes it so: it makes for readable diffs."""
+    return {
+        mime: value.splitlines(keepends=True)
+        if isinstance(value, str) and (mime.startswith("text/") or mime in _SPLIT)
+        else value
+        for mime, value in bundle.items()
+    }
 
 
 def _is_text_list(mime: str, value: Any) -> bool:
+    json_type = mime.startswith("application/") and mime.endswith(("/json", "+json"))
     return (
-        not _is_json(mime)
-        and isinstance(value, list)
-        and all(isinstance(part, str) for part in value)
+        not json_type and isinstance(value, list) and all(isinstance(part, str) for part in value)
     )
 
 
@@ -178,7 +191,10 @@ def _cell_json(cell: Cell, id_: str) -> dict[str, Any]:
         out["execution_count"] = cell.execution_count
         out["outputs"] = [_output_json(output) for output in cell.outputs]
     elif cell.attachments:
-        out["attachments"] = cell.attachments
+        out["attachments"] = {
+            name: _split(bundle) if isinstance(bundle, Mapping) else bundle
+            for name, bundle in cell.attachments.items()
+        }
     return out
 
 
@@ -187,12 +203,7 @@ def _output_json(output: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(out.get("text"), str):
         out["text"] = out["text"].splitlines(keepends=True)
     if isinstance(out.get("data"), Mapping):
-        out["data"] = {
-            mime: value.splitlines(keepends=True)
-            if isinstance(value, str) and not _is_json(mime)
-            else value
-            for mime, value in out["data"].items()
-        }
+        out["data"] = _split(out["data"])
     return out
 
 

@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 
 from .needles import Heads, Hit, Key, automaton_of, keys_of
 from .secrets import Secret, secrets_of
-from .shapes import LOOK_BEHIND, Shape
+from .shapes import Shape
 
 __all__ = ["Masker", "Secret", "StreamMasker", "secrets_of"]
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 # Pictures and the like travel as base64, in which a token's look means nothing.
 _BINARY = re.compile(r"(?:image/(?!svg)|audio/|video/|font/|application/(?:pdf|octet-stream))")
+# How far back a judgement may look: the escape before a token, the beginning of a marker.
+_LOOK_BEHIND = 96
+# The text before it says that a name or label is being read, not a value that is the same word.
+_IN_MARKER = re.compile(r"\[masked:[^\]\s]*\Z")
 
 
 class _Span(NamedTuple):
@@ -140,7 +144,7 @@ class StreamMasker:
         hits = self._masker._automaton.iter(text)
         first = next(hits, None)
         if first is None and self._masker._free(text) and not (self._held or self._rest):
-            self._seen = text[-LOOK_BEHIND:]
+            self._seen = text[-_LOOK_BEHIND:]
             return chunk
         covered = base + self._covered
         if self._rest is not None:
@@ -159,7 +163,9 @@ class StreamMasker:
         reached = max((end for _, end, _ in shown), default=0)
         self._covered = max(0, reached - hold)
         # Behind something hidden a new word begins, as behind the marker that stands there now.
-        self._seen = "]" if reached >= hold and reached else text[max(0, hold - LOOK_BEHIND) : hold]
+        self._seen = (
+            "]" if reached >= hold and reached else text[max(0, hold - _LOOK_BEHIND) : hold]
+        )
         self._held = text[hold:]
         return out
 
@@ -218,6 +224,8 @@ class _Scan:
 
     def _value(self, key: Key, start: int) -> None:
         text, end = self._text, start + len(key.text)
+        if key.guarded and _IN_MARKER.search(text, max(0, start - _LOOK_BEHIND), start):
+            return
         first = start
         if key.lead and start > self._base and text[start - 1] in _BASE64:
             first -= 1
@@ -254,13 +262,18 @@ class _Scan:
 
     def _run_end(self, shape: Shape, at: int) -> int:
         end = self._runs.get(shape.run_source, 0)
-        if at >= end:
+        if at >= end or not shape.run_is_uniform:
             match = shape.run.match(self._text, at)
             end = self._runs[shape.run_source] = match.end() if match else at
         return end
 
     def _add(self, start: int, end: int, rank: int, label: str) -> None:
         spans = self.spans
+        if spans and spans[-1][0] < start < spans[-1][1]:
+            first, reached, best = spans[-1]
+            if end > reached:
+                spans[-1] = (first, end, best)
+            return
         best = _Span(start, rank, -end, label)
         if spans and end <= spans[-1][0]:
             insort(spans, (start, end, best))

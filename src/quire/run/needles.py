@@ -33,6 +33,7 @@ class Key(NamedTuple):
     lead: int
     trail: int
     shape: Shape | None
+    guarded: bool = False  # also a part of some marker, where it must stay
 
 
 # Where an anchor ended, and the keys it stands for with its end in them.
@@ -78,14 +79,16 @@ class Heads:
 
 def keys_of(secrets: Iterable[Secret]) -> list[Key]:
     secrets = list(secrets)
+    names = "\0".join({*(secret.name for secret in secrets), *_LABELS})
+    markers = "\0".join(f"[masked:{name}]" for name in names.split("\0"))
     keys: dict[str, Key] = {}
     for secret in secrets:
-        for key, lead, trail in ((v.key, v.lead, v.trail) for v in variants(secret.value)):
-            keys.setdefault(key, Key(key, secret.name, lead, trail, None))
-    # A value that is part of a marker ("masked", the name itself) cannot be hidden by one.
-    markers = "\0".join({f"[masked:{x}]" for x in (*(s.name for s in secrets), *_LABELS)})
-    found = [key for key in keys.values() if key.text not in markers]
-    return [*_LITERALS, *found]
+        for text, lead, trail in ((v.key, v.lead, v.trail) for v in variants(secret.value)):
+            guarded = text in names
+            # A part of every marker, such as "masked", cannot be hidden by one.
+            if text not in keys and (guarded or text not in markers):
+                keys[text] = Key(text, secret.name, lead, trail, None, guarded)
+    return [*_LITERALS, *keys.values()]
 
 
 def automaton_of(keys: list[Key]) -> ahocorasick.Automaton:

@@ -18,12 +18,15 @@ _ESCAPE_BEFORE = re.compile(
     r"(?:\\[nrtbfv]|%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}"
     r"|(?:\x1b|\\x1b|\\033|\\u001b|\\e)\[[0-9;]{0,12}m)\Z"
 )
-LOOK_BEHIND = 24
+_ESCAPE_LENGTH = 24
 
 _WORDS = r"[A-Za-z0-9_.-]*"
 _CRED = r"[A-Za-z0-9._~+/=:-]"
 _QUOTES = r"[\"'\\]{0,4}"
 _AUTHORITY = r"[^\s/?#\"'<>`\\]"
+_AWS_NAME = (
+    r"(?:secret[_-]access[_-]key|SECRET_ACCESS_KEY|ecretAccessKey|aws_secret_key|AWS_SECRET_KEY)"
+)
 _PEM_GAP = r"(?:[\s\"',]|\\+[nrt])"
 _PEM_FIELD = r"[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,200}(?:\n|\\+[nr])"
 
@@ -51,13 +54,18 @@ class Shape:
         return re.compile(self.run_source)
 
     @cached_property
+    def run_is_uniform(self) -> bool:
+        """Whether every part of a run is one: then a run is measured once for all tokens in it."""
+        return re.fullmatch(r"\[[^]]*\]\*", self.run_source) is not None
+
+    @cached_property
     def rest(self) -> re.Pattern[str]:
         return re.compile(self.rest_source)
 
     def may_start(self, text: str, at: int) -> bool:
         if not at or text[at - 1] not in self.not_after:
             return True
-        return _ESCAPE_BEFORE.search(text, max(0, at - LOOK_BEHIND), at) is not None
+        return _ESCAPE_BEFORE.search(text, max(0, at - _ESCAPE_LENGTH), at) is not None
 
 
 SHAPES = (
@@ -92,9 +100,9 @@ SHAPES = (
             "aws_secret_key",
             "AWS_SECRET_KEY",
         ),
-        rf"[A-Za-z_-]{{14,17}}{_QUOTES}[ \t]{{0,8}}(?:=>|[:=]){{1,2}}[ \t]{{0,8}}{_QUOTES}"
+        rf"{_AWS_NAME}{_QUOTES}[ \t]{{0,8}}(?:=>|[:=]){{1,2}}[ \t]{{0,8}}{_QUOTES}"
         r"(?P<secret>[A-Za-z0-9/+]{40,})",
-        run_source=r"[A-Za-z_-]+[ \t\"'\\:=>]*[A-Za-z0-9/+]*",
+        run_source=rf"{_AWS_NAME}(?:[ \t\"'\\:=>]+[A-Za-z0-9/+]*)?",
         rest_source=r"[A-Za-z0-9/+]*",
     ),
     Shape("google-api-key", ("AIza",), r"AIza[A-Za-z0-9_-]{35,}", not_after=_ALNUM | {"+"}),
@@ -113,7 +121,7 @@ SHAPES = (
             *("xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
             *("xoxe.xox", "xapp-"),
         ),
-        r"(?:xox[a-z]|xapp|xoxe\.xox[a-z])-[A-Za-z0-9-]*?[0-9][A-Za-z0-9%-]{10,}",
+        r"(?:xox[a-z]|xapp|xoxe\.xox[a-z])-(?:[0-9]|[A-Za-z0-9%]{20})[A-Za-z0-9%-]{10,}",
         run_source=r"[A-Za-z0-9.%-]*",
         rest_source=r"[A-Za-z0-9.%-]*",
     ),
@@ -162,7 +170,8 @@ SHAPES = (
         rf"(?i:uthorization){_QUOTES}[ \t]{{0,4}}[:=,][ \t]{{0,4}}b?{_QUOTES}"
         rf"(?i:bearer|basic|token|bot|apikey) {{1,4}}"
         rf"(?P<secret>(?:(?={_CRED}*?(?:[0-9=]|[a-z][A-Z])){_CRED}{{8}}|{_CRED}{{24}}){_CRED}*)",
-        run_source=rf"[A-Za-z]+[ \t\"'\\:=,b]*[A-Za-z]* {{0,4}}{_CRED}*",
+        run_source=r"(?i:uthorization)(?:[ \t\"'\\:=,]+b?[\"'\\]*[A-Za-z]{0,10}"
+        rf"(?: +{_CRED}*)?)?",
         rest_source=rf"{_CRED}*",
         bound=8192,
     ),
@@ -170,14 +179,14 @@ SHAPES = (
         "bearer-token",
         ("Bearer ", "BEARER "),
         rf"(?:Bearer|BEARER) {{1,4}}(?P<secret>(?={_CRED}*?[0-9]){_CRED}{{20,}})",
-        run_source=rf"(?:Bearer|BEARER) *{_CRED}*",
+        run_source=rf"(?:Bearer|BEARER) +{_CRED}*",
         rest_source=rf"{_CRED}*",
         bound=8192,
     ),
     Shape(
         "url-password",
         ("://",),
-        rf"://[^\s/?#\"'<>`\\:@]{{0,128}}:"
+        r"://(?:\[masked:[^\s\]]{1,96}\]|(?!\[masked:)[^\s/?#\"'<>`\\:@]){0,128}:"
         # Placeholders, and what is masked already.
         rf"(?!\$\{{|\$[A-Z_]+@|\{{|%s|\*+@|{_AUTHORITY}*?\[masked:)"
         # An image reference (name:tag@digest) reads the same.

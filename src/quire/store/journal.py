@@ -12,48 +12,33 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..run.events import CellFinished, Event, OutputAdded, RunFinished, dumps, loads
+from ..run.events import CellFinished, Event, RunFinished, dumps, loads
 from .files import disk
 
 SYNC_EVERY = 1.0  # seconds
-GATHER = 1 << 16  # bytes
+BLOCK = 1 << 16  # bytes
 
 
 class Journal:
     def __init__(self, path: Path, *, create: bool = True) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self.path = path
-        self._lines: list[bytes] = []
-        self._size = 0
         self._synced = time.monotonic()
         with disk(str(path)):
             self._fd = os.open(path, flags | (os.O_CREAT | os.O_EXCL if create else 0), 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def append(self, event: Event) -> None:
-        line = dumps(event).encode() + b"\n"
-        self._lines.append(line)
-        self._size += len(line)
-        # Output comes in floods and in crumbs; everything else is written at once, with the
-        # output before it.
-        if not isinstance(event, OutputAdded) or self._size > GATHER:
-            self.flush()
+        """In the file when it returns: a kill of this process loses nothing that was appended."""
+        with disk(str(self.path)):
+            view = memoryview(dumps(event).encode() + b"\n")
+            while view:
+                view = view[os.write(self._fd, view) :]
         if isinstance(event, CellFinished) and time.monotonic() - self._synced > SYNC_EVERY:
             self.sync()
 
-    def flush(self) -> None:
-        if not self._lines:
-            return
-        data = b"".join(self._lines)
-        self._lines.clear()
-        self._size = 0
-        with disk(str(self.path)):
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._fd, view) :]
-
     def sync(self) -> None:
-        self.flush()
+        """On the disk when it returns: a power cut loses nothing either."""
         with disk(str(self.path)):
             os.fsync(self._fd)
         self._synced = time.monotonic()
@@ -84,7 +69,7 @@ def mend(path: Path) -> None:
     with open(path, "rb+") as file:
         end = file.seek(0, os.SEEK_END)
         while end > 0:
-            start = max(0, end - GATHER)
+            start = max(0, end - BLOCK)
             file.seek(start)
             cut = file.read(end - start).rfind(b"\n")
             if cut >= 0:
@@ -113,7 +98,7 @@ def finished(path: Path) -> bool:
     """Whether the last whole line says that the run ended; reads only the end of the file."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - GATHER))
+        file.seek(max(0, size - BLOCK))
         lines = file.read().splitlines(keepends=True)
     if not lines or not lines[-1].endswith(b"\n"):
         return False

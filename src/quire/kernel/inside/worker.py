@@ -107,6 +107,7 @@ class Worker:
         shell._last_traceback = None
         shell._last_traceback_during_displayhook = False
         result = interrupted = None
+        began = time.perf_counter()
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             result = self._run_cell(message["code"])
@@ -121,7 +122,9 @@ class Worker:
                 except KeyboardInterrupt as error:
                     interrupted = error
         self._end_streams()
-        self.channel.send(self._verdict(result, interrupted))
+        verdict = self._verdict(result, interrupted)
+        verdict["took"] = time.perf_counter() - began
+        self.channel.send(verdict)
 
     def _end_streams(self) -> None:
         for current in (sys.stdout, sys.stderr):  # a cell may have put its own there

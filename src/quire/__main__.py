@@ -1,0 +1,4 @@
+from quire.views.thin import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What a stranger wrote, as HTML that can only be looked at.
+
+Two policies. A Markdown cell is part of the task, which a person reviewed: its links stay. An output
+is whatever the code produced: it loses every address, id and class, so that it can neither call out
+nor dress up as a part of the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .pictures import checked, data_uri, picture
+from .printed import scrubbed
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_TEXT_TAGS = frozenset(
+    "a abbr b blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption"
+    " figure h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub"
+    " summary sup table tbody td tfoot th thead tr u ul var wbr".split()
+)
+# Their text is code or is meant for a browser, not for a reader.
+_GONE = frozenset(
+    "script style iframe object embed template noscript svg math form select textarea button title"
+    " head video audio canvas".split()
+)
+_TABLE = {"align", "valign", "colspan", "rowspan", "width", "height", "scope"}
+_ATTRIBUTES: dict[str, set[str]] = {
+    "*": {"style", "title", "dir"},
+    "a": {"href"},
+    "img": {"src", "alt", "width", "height"},
+    "ol": {"start"},
+    "details": {"open"},
+    "table": {"align", "width"},
+    "td": _TABLE,
+    "th": _TABLE,
+    "col": {"span", "width"},
+    "colgroup": {"span"},
+}
+# Only what stays inside its own box: no position, margin, transform, float or z-index.
+_STYLES = frozenset(
+    "color background-color font-weight font-style font-family text-align text-decoration"
+    " vertical-align white-space border border-collapse border-color border-style border-width"
+    " border-top border-bottom border-left border-right padding width min-width max-width".split()
+)
+_DECLARATION = re.compile(r"[-\w\s#.,%'\"+]*(?:(?:rgb|rgba|hsl|hsla)\([\d\s.,%/]*\))?[\w\s]*$")
+_LINKS = ("https://", "http://", "mailto:", "#")
+_VISIBLE = re.compile(r"<(?:img|hr)\b|>\s*[^<\s]|^\s*[^<\s]")
+_COLOURS = re.compile(r"""style="[^"]*color\s*:""")
+
+
+def output_html(text: str) -> str:
+    """An HTML output, or '' if nothing to look at is left of it."""
+    return _visible(_clean(text, links=False))
+
+
+def is_coloured(cleaned: str) -> bool:
+    """Whether it brings its own colours, which were chosen for white paper."""
+    return _COLOURS.search(cleaned) is not None
+
+
+def markdown(
+    text: str, attachments: Mapping[str, Any] | None = None, *, links: bool, without_title: str = ""
+) -> str:
+    """Markdown as HTML. `without_title`: leave out a first heading that says just this."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # Pictures are checked further down, more strictly than the parser does.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    tokens = parser.parse(scrubbed(text))
+    if without_title and len(tokens) > 1 and tokens[0].type == "heading_open":
+        tokens = tokens[3:] if tokens[1].content.strip() == without_title else tokens
+    for token in tokens:
+        for child in token.children or ():
+            if child.type == "image":
+                _show_or_name(child, attachments or {})
+    return _clean(parser.renderer.render(tokens, parser.options, {}), links=links)
+
+
+def text(html_text: str) -> str:
+    """The words of an HTML output."""
+    import html
+
+    import nh3
+
+    spaced = re.sub(r"(?i)<(?=/?(?:br|p|div|tr|li|h[1-6]|td|th)\b)", " <", scrubbed(html_text))
+    bare = nh3.clean(spaced, tags=set(), clean_content_tags=set(_GONE))
+    lines = (" ".join(line.split()) for line in html.unescape(bare).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _show_or_name(image: Token, attachments: Mapping[str, Any]) -> None:
+    """An attached or embedded picture is shown; one from elsewhere leaves its description."""
+    src = str(image.attrGet("src") or "")
+    if src.startswith("attachment:"):
+        from urllib.parse import unquote
+
+        bundle = attachments.get(unquote(src.removeprefix("attachment:")))
+        found = picture(bundle) if isinstance(bundle, Mapping) else None
+        src = data_uri(*found) if found else ""
+    if checked(src):
+        image.attrSet("src", src)
+        return
+    image.type, image.tag, image.children = "text", "", None
+    image.content = f"[image: {image.content or image.attrGet('src') or 'no description'}]"
+
+
+def _clean(html_text: str, *, links: bool) -> str:
+    import nh3
+
+    def keep(tag: str, name: str, value: str) -> str | None:
+        if name == "style":
+            return _style(value)
+        if name == "src":
+            return checked(value)
+        if name == "href":
+            return value if links and value.lower().startswith(_LINKS) else None
+        return value
+
+    return nh3.clean(
+        scrubbed(html_text),
+        tags=set(_TEXT_TAGS),
+        clean_content_tags=set(_GONE),
+        attributes=_ATTRIBUTES,
+        attribute_filter=keep,
+        allowed_classes={"table": {"dataframe"}},
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def _style(value: str) -> str | None:
+    kept = []
+    for declaration in value.split(";"):
+        name, _, said = declaration.partition(":")
+        name, said = name.strip().lower(), said.strip()
+        if name in _STYLES and said and len(said) < 200 and _DECLARATION.match(said):
+            kept.append(f"{name}: {said}")
+    return "; ".join(kept) or None
+
+
+def _visible(cleaned: str) -> str:
+    return cleaned if _VISIBLE.search(cleaned) else ""

@@ -1,0 +1,11 @@
+# %% tags=["active-py"]
+print("only in the script")
+
+# %% tags=["active-ipynb"]
+# print("only in the notebook")
+
+# %% active="py"
+x = 1
+
+# %% active=""
+# raw

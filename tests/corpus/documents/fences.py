@@ -1,0 +1,14 @@
+# %% [markdown]
+# ```mermaid
+# %% a comment of mermaid
+# graph
+# ```
+
+# %% after
+x = 1
+
+# %% [markdown]
+# ~~~
+# unclosed
+
+# %% a cell

@@ -1,0 +1,13 @@
+# %% [markdown]
+# # Title
+#
+# text
+
+# %% [md]
+# short form
+
+# %% [raw]
+# raw *text*
+
+# %%
+1 + 1

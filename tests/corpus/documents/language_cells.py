@@ -1,0 +1,12 @@
+# %% language="bash"
+# echo "hi"
+# ls
+
+# %% language="bash" magic_args="-e"
+# false
+
+# %% language="unheard"
+# x
+
+# %% language="python"
+x = 1

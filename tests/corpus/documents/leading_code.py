@@ -1,0 +1,7 @@
+import os
+
+# %% first
+x = 1
+
+# %%
+y = 2

@@ -1,0 +1,4 @@
+# %%
+# + a list item
+# # + escaped
+## + also

@@ -1,0 +1,11 @@
+# %%
+%matplotlib inline
+!ls
+
+# %%
+%%bash
+ls -l
+echo done
+
+# %%
+print?

@@ -1,0 +1,17 @@
+# %% [markdown]
+"""
+# Title
+
+# %% not a cell
+"""
+
+# %% [markdown]
+r"""
+$\alpha$
+"""
+
+# %% [markdown]
+'''close'''
+
+# %%
+"""a docstring stays code"""

@@ -1,0 +1,4 @@
+# %%
+text = '''
+# %% swallowed
+x = 1

@@ -1,0 +1,5 @@
+# %% Größe – 数据
+s = 'héllo 🌍'
+
+# %% [markdown] name="naïve"
+# ünï
