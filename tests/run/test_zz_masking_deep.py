@@ -154,6 +154,11 @@ def test_labels_name_the_variable_or_the_shape() -> None:
     assert Masker().mask(f"a\n{PEM}\nb") == "a\n[masked:private-key]\nb"
 
 
+def test_a_token_as_the_user_of_a_url_with_a_password() -> None:
+    text = f"https://{TOKEN}:hunter22@host/"
+    assert Masker().mask(text) == "https://[masked:github-token]:[masked:url-password]@host/"
+
+
 def test_overlapping_matches_become_one() -> None:
     masker = Masker([Secret("A", "abcdefgh"), Secret("B", "efghijkl")])
     assert masker.mask("-abcdefghijkl-") == "-[masked:A]-"
@@ -407,6 +412,7 @@ def seconds(masker: Masker, text: str) -> float:
         "\n",
         "@",
         "%41sk-",
+        f"https://{TOKEN}:hunter22@host/ ",
     ],
 )
 def test_cost_grows_with_the_length_only(unit: str) -> None:

@@ -77,8 +77,9 @@ def _joined(texts: list[list[str]]) -> Iterator[str]:
         if following is None:
             yield from [""] * ends_blank
         else:
-            roomy = not ends_blank and (_ends_indented(lines) or _starts_block(following))
-            yield from [""] * (2 if roomy else 1)
+            code = not lines[-1].startswith("#")
+            roomy = code and (_ends_indented(lines) or _starts_block(following))
+            yield from [""] * (2 if roomy and not ends_blank else 1)
 
 
 def _ends_indented(lines: list[str]) -> bool:
@@ -135,7 +136,7 @@ def _cell_lines(cell: Cell, style: Style) -> list[str]:
     want = _essence(cell)
     bodies, marks = list(_bodies(cell, style)), list(_marks(cell))
     for (title, metadata, beside, guard), (body, added, kept) in product(marks, bodies):
-        lines = [_marker(cell.kind, title, added | metadata, beside | kept, guard=guard), *body]
+        lines = [_marker(cell.kind, title, metadata | added, beside | kept, guard=guard), *body]
         if _reads_back(lines, want, style):
             return lines
     return _sealed(cell)
@@ -178,7 +179,7 @@ def _bodies(cell: Cell, style: Style) -> Iterator[Body]:
     else:
         magic, _, arguments = lines[0].removeprefix("%%").partition(" ")
         if lines[0].startswith("%%") and magic in LANGUAGES:
-            options = {"language": magic} | ({"magic_args": arguments} if arguments else {})
+            options = ({"magic_args": arguments} if arguments else {}) | {"language": magic}
             yield _commented(lines[1:]), options, {}
         yield _code(cell.source, style), {}, {}
         text = cell.source.rstrip()

@@ -220,6 +220,8 @@ class NativeKernel:
         self.wire = wire
         self.alive = True
         self._closed = False
+        self._busy = threading.Lock()
+        self._end: Exit | None = None
 
     def wake(self) -> None:
         self.alive = False
@@ -232,6 +234,10 @@ class NativeKernel:
         )
 
     def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+        with self._busy:
+            yield from self._execute(code, cell, tick)
+
+    def _execute(self, code: str, cell: str, tick: float) -> Iterator[KernelEvent | None]:
         try:
             self.wire.send({"m": "execute", "code": code})
         except OSError:
@@ -252,7 +258,7 @@ class NativeKernel:
 
     def _death(self, cell: str) -> KernelDied:
         self.alive = False
-        end = self.zygote.exit_of(self.pid, timeout=5.0)
+        end = self._end = self._end or self.zygote.exit_of(self.pid, timeout=5.0)
         if end is None:
             return KernelDied(cell, "the kernel server died, and its kernels with it")
         return KernelDied(
@@ -282,15 +288,19 @@ class NativeKernel:
         if self._closed:
             return
         self._closed = True
-        if self.alive:
-            with contextlib.suppress(OSError):
-                self.wire.send({"m": "close"})
-            # The task's own exit handlers and files are finished before the run is.
-            if not self._gone(grace):
-                self.kill()
-                self._gone(5.0)
+        # A cell that is still running, in another thread, gets no time to finish anything.
+        idle = self._busy.acquire(blocking=False)
+        if not (idle and self.alive and self._say_goodbye(grace)):
+            self.kill()
+            self._busy.acquire(timeout=5.0) if not idle else self._gone(5.0)
         self.wire.close()
         self.zygote.forget(self.pid)
+
+    def _say_goodbye(self, grace: float) -> bool:
+        """The task's own exit handlers and files are finished before the run is."""
+        with contextlib.suppress(OSError):
+            self.wire.send({"m": "close"})
+        return self._gone(grace)
 
     def _gone(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout

@@ -6,7 +6,7 @@ What is hidden is the union of all matches. A stream gives out what no text to c
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
@@ -33,6 +33,9 @@ class _Span(NamedTuple):
     rank: int  # the name of a variable says more than the look of its value
     other_end: int  # negative, so that the longer comes first
     label: str
+
+
+_NOWHERE = (0, 0, _Span(0, 0, 0, ""))
 
 
 class Masker:
@@ -238,9 +241,9 @@ class _Scan:
 
     def _shape(self, shape: Shape, at: int) -> None:
         text, limit = self._text, at + shape.bound
-        covered = self.spans[-1][1] if self.spans else 0
+        first, covered, _ = self.spans[-1] if self.spans else _NOWHERE
         # A run that is hidden already is not judged again, or long ones would cost their square.
-        if at < covered and self._run_end(shape, at) <= covered:
+        if first <= at < covered and self._run_end(shape, at) <= covered:
             if not self._final and covered == len(text) < limit:
                 self._pending = min(self._pending, at)
             return
@@ -275,26 +278,16 @@ class _Scan:
                 spans[-1] = (first, end, best)
             return
         best = _Span(start, rank, -end, label)
-        if spans and end <= spans[-1][0]:
-            insort(spans, (start, end, best))
-            spans[:] = _merged(spans)
-            return
+        # What a shape hides may begin far behind its literal, and something be found in between.
+        later = []
+        while spans and spans[-1][0] >= end:
+            later.append(spans.pop())
         while spans and spans[-1][1] > start:
             other = spans.pop()
             start, end = min(start, other[0]), max(end, other[1])
             best = min(best, other[2])
         spans.append((start, end, best))
-
-
-def _merged(spans: list[tuple[int, int, _Span]]) -> Iterator[tuple[int, int, _Span]]:
-    current = spans[0]
-    for span in spans[1:]:
-        if span[0] < current[1]:
-            current = (current[0], max(current[1], span[1]), min(current[2], span[2]))
-        else:
-            yield current
-            current = span
-    yield current
+        spans.extend(reversed(later))
 
 
 def _pieces(text: str, spans: list[tuple[int, int, _Span]], start: int, stop: int) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """What a stranger wrote, as HTML that can only be looked at.
 
-Two policies. A Markdown cell is part of the task, which a person reviewed: its links stay. An output
-is whatever the code produced: it loses every address, id and class, so that it can neither call out
-nor dress up as a part of the page.
+Two policies. A Markdown cell is part of the task, which a person reviewed: its links stay. An
+output is whatever the code produced: it loses every address, id and class, so that it can neither
+call out nor dress up as a part of the page.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .printed import scrubbed
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_TEXT_TAGS = frozenset(
-    "a abbr b blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption"
-    " figure h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub"
-    " summary sup table tbody td tfoot th thead tr u ul var wbr".split()
-)
+_TAGS = """
+    a abbr b blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption
+    figure h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub
+    summary sup table tbody td tfoot th thead tr u ul var wbr
+"""
 # Their text is code or is meant for a browser, not for a reader.
-_GONE = frozenset(
-    "script style iframe object embed template noscript svg math form select textarea button title"
-    " head video audio canvas".split()
-)
+_GONE = """
+    script style iframe object embed template noscript svg math form select textarea button title
+    head video audio canvas
+"""
 _TABLE = {"align", "valign", "colspan", "rowspan", "width", "height", "scope"}
 _ATTRIBUTES: dict[str, set[str]] = {
     "*": {"style", "title", "dir"},
@@ -41,11 +41,12 @@ _ATTRIBUTES: dict[str, set[str]] = {
     "colgroup": {"span"},
 }
 # Only what stays inside its own box: no position, margin, transform, float or z-index.
-_STYLES = frozenset(
-    "color background-color font-weight font-style font-family text-align text-decoration"
-    " vertical-align white-space border border-collapse border-color border-style border-width"
-    " border-top border-bottom border-left border-right padding width min-width max-width".split()
-)
+_PROPERTIES = """
+    color background-color font-weight font-style font-family text-align text-decoration
+    vertical-align white-space border border-collapse border-color border-style border-width
+    border-top border-bottom border-left border-right padding width min-width max-width
+"""
+_STYLES = frozenset(_PROPERTIES.split())
 _DECLARATION = re.compile(r"[-\w\s#.,%'\"+]*(?:(?:rgb|rgba|hsl|hsla)\([\d\s.,%/]*\))?[\w\s]*$")
 _LINKS = ("https://", "http://", "mailto:", "#")
 _VISIBLE = re.compile(r"<(?:img|hr)\b|>\s*[^<\s]|^\s*[^<\s]")
@@ -88,7 +89,7 @@ def text(html_text: str) -> str:
     import nh3
 
     spaced = re.sub(r"(?i)<(?=/?(?:br|p|div|tr|li|h[1-6]|td|th)\b)", " <", scrubbed(html_text))
-    bare = nh3.clean(spaced, tags=set(), clean_content_tags=set(_GONE))
+    bare = nh3.clean(spaced, tags=set(), clean_content_tags=set(_GONE.split()))
     lines = (" ".join(line.split()) for line in html.unescape(bare).split("\n"))
     return "\n".join(line for line in lines if line)
 
@@ -123,8 +124,8 @@ def _clean(html_text: str, *, links: bool) -> str:
 
     return nh3.clean(
         scrubbed(html_text),
-        tags=set(_TEXT_TAGS),
-        clean_content_tags=set(_GONE),
+        tags=set(_TAGS.split()),
+        clean_content_tags=set(_GONE.split()),
         attributes=_ATTRIBUTES,
         attribute_filter=keep,
         allowed_classes={"table": {"dataframe"}},

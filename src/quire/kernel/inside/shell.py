@@ -21,6 +21,7 @@ class Wire:
 
     def __init__(self) -> None:
         self.channel: Channel | None = None
+        self._error: Any = None
 
     def msg(self, msg_type: str, content: Any = None, parent: Any = None, **_: Any) -> Any:
         header = {"msg_type": msg_type, "msg_id": "", "session": ""}
@@ -35,8 +36,15 @@ class Wire:
     def send(self, _socket: Any, message: Any, content: Any = None, *_: Any, **__: Any) -> None:
         if isinstance(message, str):
             message = self.msg(message, content)
+        if message["msg_type"] == "error":
+            self._error = message["content"]
         if self.channel is not None:
             self.channel.send({"m": message["msg_type"], "content": message["content"]})
+
+    def take_error(self) -> Any:
+        """The last error that was shown, once."""
+        error, self._error = self._error, None
+        return error
 
 
 class NoFrontEnd:
@@ -72,6 +80,14 @@ def make_shell() -> Any:
         if not (isinstance(error, SystemExit) and error.code in (None, 0, False)):
             base.showtraceback(self, *args, **kwargs)
 
+    def enable_gui(self: Any, gui: Any = None) -> None:
+        # ipykernel would ask its application; there is no window to show anything in anyway.
+        if gui not in (None, "inline", "asyncio", "ipympl", "widget", "nbagg", "notebook", "agg"):
+            from IPython.core.error import UsageError
+
+            raise UsageError(f"there is no screen here for the GUI {gui!r}: use %matplotlib inline")
+        self.active_eventloop = gui
+
     shell_class: Any = type(
         "ZMQInteractiveShell",
         (base,),
@@ -79,6 +95,7 @@ def make_shell() -> Any:
             "displayhook_class": _trait_type(hook),
             "display_pub_class": _trait_type(publisher),
             "showtraceback": showtraceback,
+            "enable_gui": enable_gui,
         },
     )
     warnings.filterwarnings("ignore", message="To exit: use 'exit'")

@@ -10,6 +10,7 @@ import random
 import signal
 import socket
 import sys
+import threading
 import time
 from typing import Any
 
@@ -74,8 +75,6 @@ class Worker:
         self.channel.open = False
         self.stdout.forget()
         self.stderr.forget()
-        import threading
-
         self.channel.lock = threading.RLock()
 
     def serve(self) -> None:
@@ -111,8 +110,9 @@ class Worker:
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             result = self._run_cell(message["code"])
-        except KeyboardInterrupt as error:
-            # It came in the instant before or after the cell's own code ran.
+        except BaseException as error:  # noqa: BLE001
+            # An interrupt in the instant before or after the cell's own code ran, or an exception
+            # that IPython itself failed to show. Either way it is the cell's.
             interrupted = error
         finally:
             while True:
@@ -165,13 +165,19 @@ class Worker:
         return result
 
     def _at_once(self, coroutine: Any) -> Any:
-        """Drive a cell that never awaits, with the loop set so that create_task works in it."""
-        asyncio._set_running_loop(self.loop)
+        """Drive a cell that never awaits, as if from a running loop, so that create_task works.
+
+        What run_until_complete would do around it, without its two turns of the loop.
+        """
+        loop: Any = self.loop
+        asyncio._set_running_loop(loop)
+        loop._thread_id = threading.get_ident()
         try:
             coroutine.send(None)
         except StopIteration as done:
             return done.value
         finally:
+            loop._thread_id = None
             asyncio._set_running_loop(None)
         raise RuntimeError("the cell awaited something although it holds no await")
 
@@ -198,12 +204,12 @@ class Worker:
         if isinstance(error, SystemExit) and error.code in (None, 0, False):
             verdict["stop"] = True
             return verdict
-        shown = getattr(shell, "_last_traceback_during_displayhook", False)
-        if error is not None or shown:
-            verdict["status"] = "failed"
-            verdict["ename"] = type(error).__name__ if error is not None else "DisplayError"
-            verdict["evalue"] = _text(error)
-            verdict["traceback"] = list(shell._last_traceback or [])
+        shown = shell.quire_wire.take_error()
+        if error is not None or getattr(shell, "_last_traceback_during_displayhook", False):
+            if shown is None:
+                shown = {"ename": type(error).__name__, "evalue": _text(error), "traceback": []}
+                self.channel.send({"m": "error", "content": shown})
+            verdict |= {"status": "failed", **shown}
         if getattr(shell, "exit_now", False):
             verdict["stop"] = True
             shell.exit_now = False
