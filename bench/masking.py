@@ -1,4 +1,4 @@
-"""`python -m bench.masking`: how fast secrets are looked for. Text is fed in 64 KB pieces."""
+"""`python -m bench.masking`: how fast secrets are found, in CPU time, with 64 KB pieces."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def per_call(work: Callable[[], object], calls: int = 50_000) -> float:
 def best(work: Callable[[], object], times: int = 3) -> float:
     took = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        took.append(time.perf_counter() - start)
+        took.append(time.process_time() - start)
     return min(took)
 
 

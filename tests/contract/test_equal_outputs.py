@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -24,7 +25,8 @@ NOTEBOOKS = sorted(CORPUS.glob("*.py"))
 # What may differ from run to run, and what it is replaced by.
 VARYING = [
     # A compiled cell's file: /tmp/ipykernel_123/456789.py
-    (re.compile(r"\S*/ipykernel_\d+/\d+\.py"), "<cell file>"),
+    (re.compile(r"/[\w./-]{0,200}?ipykernel_\d+/\d+\.py"), "<cell file>"),
+    (re.compile(r"\(\d+\.py, line"), "(<cell file>, line"),
     (re.compile(r"0x[0-9a-fA-F]{6,}"), "<address>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<uuid>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<uuid>"),
@@ -39,10 +41,16 @@ def normalise(outputs: list[dict[str, Any]], cwd: Path) -> list[dict[str, Any]]:
 
     stdout and stderr each keep their order, and so do streams and displays; only how the two
     streams interleave between displays is left open, since ipykernel buffers each for a while.
+    A frame that recurses is kept once: how often it is shown depends on how deep the stack was.
     """
     joined: list[dict[str, Any]] = []
     for output in outputs:
         if output["output_type"] != "stream":
+            if "traceback" in output:
+                output = {
+                    **output,
+                    "traceback": [t for t, _ in itertools.groupby(output["traceback"])],
+                }
             joined.append(output)
             continue
         # Streams since the last display: at most one of each name, stdout first.

@@ -72,9 +72,8 @@ def run_and(kernel: Kernel, code: str, act: Callable[[], None]) -> Ran:
     ],
 )
 def test_an_error_is_data(kernel: Kernel, code: str, name: str, value: str) -> None:
-    ran = run(kernel, code)
+    ran = failed(kernel, code)
     assert isinstance(ran.end, CellFinished)
-    assert ran.end.status == "failed"
     assert ran.end.error is not None
     assert ran.end.error.name == name
     assert value in ran.end.error.value

@@ -42,9 +42,11 @@ LINES = [
     "", "", "", " ", "x = 1", "# text", "# more text", "# # heading", "def f():", "    return 1",
     '"""', "'''", '"""doc"""', "s = '''a", 'r"""', 'x = "\\""" + "', "x = 'a\"\"\"' # b", "# it's",
     "# %matplotlib inline", "%time", "!ls", "# !ls", "# %%bash", "%%bash", "# x = !ls", "# ?foo",
-    "%time \\", "# continued", "# ```", "# ```python", "# ~~~", "```", "\tx", "x  ", "# + foo",
+     "# continued", "# ```", "# ```python", "# ~~~", "```", "\tx", "x  ", "# + foo",
     "# # + foo", "## + a", "#", "# a = b", "x # %%", '# grep "hi"', "# $x = 'é'",
 ]  # fmt: skip
+# In text cells jupytext takes such a line for a magic and the next one for its continuation.
+CONTINUED = ["%time \\", "# %time \\", "# !ls \\  ", "x = 1 + \\"]
 # Where our reading differs on purpose when no converter wrote the file.
 CONVERTED_LINES = ["# ls", "# why?", "# cat x", "ls", "x?", "# rm x", "echo a", "# cd .."]
 
@@ -62,7 +64,8 @@ _keys = anything | st.sampled_from(
      "incorrectly_encoded_metadata"]
 )  # fmt: skip
 _sources = st.lists(
-    st.sampled_from([*LINES, *CONVERTED_LINES, *MARKERS, "---", "\f"]) | texts, max_size=6
+    st.sampled_from([*LINES, *CONTINUED, *CONVERTED_LINES, *MARKERS, "---", "\f"]) | texts,
+    max_size=6,
 ).map("\n".join)
 _titles = st.sampled_from(["", "", "load data", "a=b", "{x}", "[raw]", "% x", " pad ", "x .c"])
 _tags = st.lists(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jupytext_oracle import ours, theirs
-from notebooks import CONVERTED_LINES, HEADER, LINES, MARKERS, SCRIPTS
+from notebooks import CONTINUED, CONVERTED_LINES, HEADER, LINES, MARKERS, SCRIPTS
 
 from quire.document import percent
 from quire.errors import DocumentError
@@ -30,6 +30,13 @@ def test_corpus_is_there():
 @given(st.lists(st.sampled_from([*MARKERS, *LINES]), max_size=9), st.booleans())
 def test_any_document_reads_as_jupytext_reads_it(lines, newline):
     text = "\n".join(lines) + "\n" * newline
+    assert ours(text) == theirs(text)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(["# %%", *LINES, *CONTINUED, *CONTINUED]), max_size=9))
+def test_continued_magics_read_as_jupytext_reads_them(lines):
+    text = "\n".join(lines)
     assert ours(text) == theirs(text)
 
 

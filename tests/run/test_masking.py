@@ -383,10 +383,10 @@ def test_no_value_survives(before: str, values: list[str], after: str) -> None:
 
 
 def seconds(masker: Masker, text: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     masker.mask(text)
     in_pieces(masker, [text[i : i + 65536] for i in range(0, len(text), 65536)])
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 @pytest.mark.parametrize(

@@ -53,15 +53,17 @@ DEFAULT_NAME = "python3"
 # down each of the two pipes and waits for it, so that such output stays with its cell. It also
 # escapes lone surrogates, for which ipykernel drops the whole message, silences advice on how to
 # leave a prompt that is not there, and lets signals wake the event loop: any handler added through
-# the loop does that, and without one an interrupted await goes on until its own next event.
+# the loop does that, and without one an interrupted await goes on until its own next event. And it
+# lifts the limit of 1,000 waiting messages, beyond which the kernel's socket would drop output.
 PREPARE_IPYKERNEL = """
 def prepare(marker):
-    import asyncio, os, signal, sys, threading, warnings
+    import asyncio, os, signal, sys, threading, warnings, zmq
     def settle(stream):
-        fd, write, arrived, held = stream._original_stdstream_fd, stream.write, threading.Event(), ""
+        fd, thread = stream._original_stdstream_fd, stream.watch_fd_thread
+        write, arrived, held = stream.write, threading.Event(), ""
         def copied(text):
             nonlocal held
-            if threading.current_thread() is not stream.watch_fd_thread:
+            if threading.current_thread() is not thread:
                 return write(text)
             before, found, after = (held + text).partition(marker)
             held = ""
@@ -73,7 +75,7 @@ def prepare(marker):
             if before + after:
                 write(before + after)
         # Not when the cell has put something else there.
-        if os.fstat(fd).st_ino == os.fstat(stream._fid).st_ino and stream.watch_fd_thread.is_alive():
+        if os.fstat(fd).st_ino == os.fstat(stream._fid).st_ino and thread.is_alive():
             stream.write = copied
             try:
                 os.write(fd, marker.encode())
@@ -93,6 +95,8 @@ def prepare(marker):
         stream._flush_buffers = escape(stream._flush_buffers)
     get_ipython().events.register("post_execute", settle_all)
     warnings.filterwarnings("ignore", "To exit: use 'exit'", UserWarning)
+    publisher = get_ipython().kernel.iopub_thread
+    publisher.schedule(lambda: publisher.socket.setsockopt(zmq.SNDHWM, 0))
     asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
 """
 
@@ -229,7 +233,8 @@ class JupyterKernel:
         name = spec.name or DEFAULT_NAME
         directory, resource = find(name, spec.env)
         folder = _private_directory()
-        connection_file = _write_connection_file(folder, name)
+        connection_file = os.path.join(folder, "kernel.json")
+        connection = _write_connection_file(connection_file, name)
         argv = _command(resource, directory, connection_file)
         try:
             keeper = Keeper(argv, folder, spec.cwd, _environment(spec.env, resource))
@@ -242,7 +247,7 @@ class JupyterKernel:
             ) from error
         kernel = cls(name, resource, keeper, connection_file)
         try:
-            kernel._connect(time.monotonic() + timeout)
+            kernel._connect(connection, time.monotonic() + timeout)
         except BaseException:
             kernel.close()
             raise
@@ -307,7 +312,7 @@ class JupyterKernel:
 
     # How it comes up
 
-    def _connect(self, deadline: float) -> None:
+    def _connect(self, connection: Mapping[str, Any], deadline: float) -> None:
         # Imported while the kernel is starting: both take a few hundred milliseconds.
         import zmq
         from jupyter_client.blocking.client import BlockingKernelClient
@@ -316,7 +321,8 @@ class JupyterKernel:
         context.setsockopt(zmq.RCVHWM, 0)  # a flood is queued here, never dropped
         context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; the kernel has yet to make its sockets
         self._client = client = BlockingKernelClient(context=context)
-        client.load_connection_file(self.connection_file)
+        # Not from the file: it is gone already when the kernel died at once.
+        client.load_connection_info(connection)
         client.start_channels(stdin=False, hb=False)
         self._poller = poller = zmq.Poller()
         for source in (client.iopub_channel.socket, client.shell_channel.socket, self._keeper):
@@ -409,7 +415,7 @@ class JupyterKernel:
         if reply and reply.get("ename") == "NoneType":
             # A repr raised: ipykernel fails the cell but no longer knows by what.
             reply = {**reply, **shown}
-        yield _finished(cell, reply or {})
+        yield from _ending(cell, reply or {}, bool(shown))
 
     def _messages(self, channel: Any) -> Iterator[dict[str, Any]]:
         session = self._client.session
@@ -459,6 +465,20 @@ def _event(message: Mapping[str, Any], cell: str) -> KernelEvent | None:
 def _asks_to_stop(content: Mapping[str, Any]) -> bool:
     """`sys.exit()` and `sys.exit(0)`: an ending, not an error."""
     return content.get("ename") == "SystemExit" and content.get("evalue") in ("", "0", "None")
+
+
+def _ending(cell: str, reply: Mapping[str, Any], shown: bool) -> Iterator[KernelEvent]:
+    """What the reply alone tells: pages of help, an error that was not shown, the end."""
+    for part in reply.get("payload") or ():
+        if part.get("source") == "page" and part.get("data"):
+            page = {"output_type": "display_data", "data": part["data"], "metadata": {}}
+            yield OutputAdded(cell, page)
+    end = _finished(cell, reply)
+    if end.error is not None and not shown:
+        told = {"ename": end.error.name, "evalue": end.error.value}
+        traceback = list(end.error.traceback)
+        yield OutputAdded(cell, {"output_type": "error", **told, "traceback": traceback})
+    yield end
 
 
 def _finished(cell: str, reply: Mapping[str, Any]) -> CellFinished:
@@ -551,16 +571,15 @@ def _private_directory() -> str:
     return tempfile.mkdtemp(prefix="quire-", dir=base)
 
 
-def _write_connection_file(folder: str, name: str) -> str:
+def _write_connection_file(path: str, name: str) -> Mapping[str, Any]:
     """Written here rather than by jupyter_client, so that the kernel starts during its import."""
     channels = ("shell", "iopub", "stdin", "control", "hb")
     content: dict[str, Any] = {f"{c}_port": number for number, c in enumerate(channels, 1)}
-    content |= {"transport": "ipc", "ip": f"{folder}/k", "kernel_name": name}
+    content |= {"transport": "ipc", "ip": f"{os.path.dirname(path)}/k", "kernel_name": name}
     content |= {"key": secrets.token_hex(32), "signature_scheme": "hmac-sha256"}
-    path = os.path.join(folder, "kernel.json")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(content, file)
-    return path
+    return content
 
 
 def _command(resource: Mapping[str, Any], directory: Path, connection_file: str) -> list[str]:

@@ -162,6 +162,8 @@ def _fenced(text: str, language: str = "") -> str:
 def _contained(text: str) -> str:
     """Markdown as it is, unless it would swallow what follows: an open fence or comment."""
     text = text.strip("\n")
+    if len(text) > sanitise.MARKDOWN_LIMIT:
+        return _fenced(text, "markdown")
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").parse(f"{scrubbed(text)}\n\n{_SENTINEL}")

@@ -8,6 +8,7 @@ call out nor dress up as a part of the page.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,13 @@ _PROPERTIES = """
 """
 _STYLES = frozenset(_PROPERTIES.split())
 _DECLARATION = re.compile(r"[-\w\s#.,%'\"+]*(?:(?:rgb|rgba|hsl|hsla)\([\d\s.,%/]*\))?[\w\s]*$")
+# The time both parsers take grows with the square of some nestings: past these, text will do.
+_HTML_LIMIT, _DEPTH_LIMIT, MARKDOWN_LIMIT = 5_000_000, 2_000, 100_000
+# Tags that need no end tag: many of them are long, not deep.
+_FLAT = frozenset(
+    ["br", "hr", "img", "col", "wbr", "input", "p", "li", "dt", "dd", "tr", "td", "th"]
+)
+_NESTING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _LINKS = ("https://", "http://", "mailto:", "#")
 _VISIBLE = re.compile(r"<(?:img|hr)\b|>\s*[^<\s]|^\s*[^<\s]")
 _COLOURS = re.compile(r"""style="[^"]*color\s*:""")
@@ -55,6 +63,8 @@ _COLOURS = re.compile(r"""style="[^"]*color\s*:""")
 
 def output_html(text: str) -> str:
     """An HTML output, or '' if nothing to look at is left of it."""
+    if _is_too_much(text):
+        return ""
     return _visible(_clean(text, links=False))
 
 
@@ -67,6 +77,10 @@ def markdown(
     text: str, attachments: Mapping[str, Any] | None = None, *, links: bool, without_title: str = ""
 ) -> str:
     """Markdown as HTML. `without_title`: leave out a first heading that says just this."""
+    if len(text) > MARKDOWN_LIMIT:
+        import html
+
+        return f"<pre>{html.escape(scrubbed(text), quote=False)}</pre>"
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -84,6 +98,8 @@ def markdown(
 
 def text(html_text: str) -> str:
     """The words of an HTML output."""
+    if _is_too_much(html_text):
+        return ""
     import html
 
     import nh3
@@ -92,6 +108,24 @@ def text(html_text: str) -> str:
     bare = nh3.clean(spaced, tags=set(), clean_content_tags=set(_GONE.split()))
     lines = (" ".join(line.split()) for line in html.unescape(bare).split("\n"))
     return "\n".join(line for line in lines if line)
+
+
+def _is_too_much(html_text: str) -> bool:
+    if len(html_text) > _HTML_LIMIT:
+        return True
+    depth = 0
+    unclosed: Counter[str] = Counter()
+    for end, name in _NESTING.findall(html_text):
+        tag = name.lower()
+        if not end and tag not in _FLAT:
+            unclosed[tag] += 1
+            depth += 1
+        elif end and unclosed[tag]:
+            unclosed[tag] -= 1
+            depth -= 1
+        if depth > _DEPTH_LIMIT:
+            return True
+    return False
 
 
 def _show_or_name(image: Token, attachments: Mapping[str, Any]) -> None:

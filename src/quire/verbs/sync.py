@@ -96,8 +96,9 @@ def _walked(root: Path) -> Iterator[Path]:
 
 def _is_task(py: Path) -> bool:
     """An ordinary module beside a notebook of the same name is left alone, and so is that one."""
+    nb = py.with_suffix(".ipynb")
     if not py.is_file():
-        return py.with_suffix(".ipynb").is_file()
+        return nb.is_file() and not _is_of_a_run(nb)
     data = _read(py)
     if _MAYBE.search(data):
         text = formats.decode(data, py.name)
@@ -107,8 +108,16 @@ def _is_task(py: Path) -> bool:
             return any(marker.MARKER.match(lines[start]) for start, _ in percent.spans(text))
         except DocumentError:
             return True  # reading it as a task says what is wrong
-    nb = py.with_suffix(".ipynb")
     return nb.is_file() and b'"source_sha256"' in _read(nb)
+
+
+def _is_of_a_run(nb: Path) -> bool:
+    """Whether the notebook is what a run left, such as an export: a record, not a task."""
+    data = _read(nb)
+    if b'"run_id"' not in data:
+        return False
+    there = twin.loads(formats.decode(data, nb.name), ".ipynb")
+    return there.stamp is None and twin.run_id(there) is not None
 
 
 def _step(workspace: Workspace, py: Path) -> _Step:

@@ -57,6 +57,13 @@ def loads(text: str, suffix: str) -> Twin:
     return Twin(text, formats.loads(text, suffix))
 
 
+def run_id(twin: Twin) -> str | None:
+    """The run whose executed notebook this is."""
+    section = twin.document.metadata.get(KEY)
+    found = section.get("run_id") if isinstance(section, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
 def text_digest(text: str) -> str:
     # Git may check a file out with other line ends; nobody edited it then.
     return _sha256(text.replace("\r\n", "\n"))
@@ -172,15 +179,15 @@ def _patched(here: Twin, target: Document, written: str) -> str | None:
         return None
     old_lines, new_lines = old_text.split("\n"), written.split("\n")
     out = old_lines[: old_spans[0][0] if old_spans else 0]
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, olds, news, autojunk=False).get_opcodes():
-        spans, lines = (
-            (old_spans[i:j], old_lines) if tag == "equal" else (new_spans[k:m], new_lines)
-        )
-        for start, end in spans:
-            piece = lines[start:end]
-            if out and out[-1].strip() and piece:
+    was_kept = True
+    matcher = difflib.SequenceMatcher(None, olds, news, autojunk=False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        kept = tag == "equal"
+        for start, end in old_spans[i:j] if kept else new_spans[k:m]:
+            if out and out[-1].strip() and not (kept and was_kept):
                 out.append("")
-            out += piece
+            out += (old_lines if kept else new_lines)[start:end]
+            was_kept = kept
     text = "\n".join(out).rstrip("\n") + "\n"
     wanted = replace(target, format="percent")
     try:

@@ -29,7 +29,7 @@ pickle.loads(pickle.dumps(Bird("tit"))), Bird.__module__
 
 # %%
 import inspect
-print(inspect.getsource(Bird))
+print(inspect.getsource(Bird.__repr__))
 
 # %% tags=["raises-exception"]
 Animal("cat").missing
