@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .errors import QuireError as QuireError
-    from .run.record import Record as Record
-    from .run.record import Result as Result
+    from .runs.record import Record as Record
+    from .runs.record import Result as Result
     from .verbs.run import NotebookExecutor as NotebookExecutor
     from .verbs.run import run as run
     from .workspace import Workspace as Workspace
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "NotebookExecutor": "quire.verbs.run",
     "QuireError": "quire.errors",
-    "Record": "quire.run.record",
-    "Result": "quire.run.record",
+    "Record": "quire.runs.record",
+    "Result": "quire.runs.record",
     "Workspace": "quire.workspace",
     "run": "quire.verbs.run",
 }

@@ -64,7 +64,9 @@ def read(root: Path) -> Config:
         except FileNotFoundError:
             continue
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}", hint="mend that line") from error
+            raise ConfigError(
+                f"{path} is not valid TOML: {error}", hint="mend that line"
+            ) from error
         except OSError as error:
             raise ConfigError(
                 f"cannot read {path}: {error.strerror}", hint="check its permissions"

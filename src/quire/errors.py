@@ -16,7 +16,7 @@ from __future__ import annotations
 
 
 class QuireError(Exception):
-    """Carries a stable code, a hint that says what to do next, and whether trying again may help."""
+    """Carries a stable code, a hint with the next step, and whether trying again may help."""
 
     code = "quire"
     retryable = False

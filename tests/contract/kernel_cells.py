@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.kernel.protocol import Kernel, KernelEvent
-from quire.run.events import (
+from quire.runs.events import (
     CellFinished,
     KernelDied,
     OutputAdded,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import Scratch
 from processes import wait_until_none
+
+from scratch import Scratch
 
 CELLS = 40
 TASK = "# %%\nimport subprocess, time\n" + "".join(

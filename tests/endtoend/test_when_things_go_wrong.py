@@ -12,8 +12,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import Scratch, stdout_of
 from processes import wait_until_none
+
+from scratch import Scratch, stdout_of
 
 HOSTS = pytest.mark.parametrize("host", [(), ("--no-host",)], ids=["host", "in-process"])
 
@@ -24,7 +25,8 @@ def statuses(told: dict) -> list[str]:
 
 @HOSTS
 def test_a_cell_raises(scratch: Scratch, host: tuple[str, ...]) -> None:
-    scratch.write("t.py", "# %%\nprint('before')\n# %%\nprint('in it'); 1 / 0\n# %%\nprint('after')\n")
+    cells = ["print('before')", "print('in it'); 1 / 0", "print('after')"]
+    scratch.write("t.py", "".join(f"# %%\n{cell}\n" for cell in cells))
     code, told = scratch.run("t.py", *host)
     assert code == 1
     assert told["outcome"] == "failed"
@@ -255,9 +257,10 @@ def test_a_flood_of_text(scratch: Scratch, code: str, size: int) -> None:
 
 
 def test_a_flood_of_displays(scratch: Scratch) -> None:
-    scratch.write("t.py", "# %%\nfrom IPython.display import HTML\nfor n in range(10_000): display(HTML(f'<b>{n}</b>'))\n")
-    code, told = scratch.run("t.py")
-    assert code == 0
+    code = "from IPython.display import HTML\nfor n in range(10_000): display(HTML(f'<b>{n}</b>'))"
+    scratch.write("t.py", f"# %%\n{code}\n")
+    exit_code, told = scratch.run("t.py")
+    assert exit_code == 0
     nb = scratch.notebook(told)
     outputs = nb["cells"][0]["outputs"]
     assert len(outputs) == 2_001
@@ -335,5 +338,6 @@ def test_the_disk_is_full(small_disk: Path) -> None:
     assert "free some space" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (small_disk / "out.ipynb").exists()
-    left = [p.name for p in small_disk.rglob("*") if p.suffix == ".tmp" or p.name == "notebook.ipynb"]
-    assert left == []
+    names = {p.name for p in small_disk.rglob("*")}
+    assert "notebook.ipynb" not in names
+    assert not any(name.endswith(".tmp") for name in names)

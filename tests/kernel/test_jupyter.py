@@ -19,7 +19,7 @@ import pytest
 from quire.errors import KernelError, KernelNotFound
 from quire.kernel.jupyter import JupyterKernel, find, installed
 from quire.kernel.protocol import KernelSpec
-from quire.run.events import CellFinished, OutputAdded
+from quire.runs.events import CellFinished, OutputAdded
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 

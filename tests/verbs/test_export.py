@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from quire.errors import RunNotFound, UsageError
-from quire.run.events import CellFinished, CellStarted, Event, OutputAdded, RunFinished, RunStarted
+from quire.runs.events import CellFinished, CellStarted, Event, OutputAdded, RunFinished, RunStarted
 from quire.store.journal import Journal
 from quire.verbs.export import export
 from quire.workspace import Workspace

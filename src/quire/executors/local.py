@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ..document.model import Cell
 from ..kernel.protocol import Kernel
-from ..run.events import (
+from ..runs.events import (
     CellError,
     CellFinished,
     CellStarted,
@@ -22,8 +22,8 @@ from ..run.events import (
     RunFinished,
     RunStarted,
 )
-from ..run.plan import Plan
-from ..run.sieve import Sieve
+from ..runs.plan import Plan
+from ..runs.sieve import Sieve
 
 TICK = 0.1
 
@@ -184,9 +184,7 @@ class LocalExecutor:
         self._stop = self._stop or event.stop
         return event
 
-    def _died(
-        self, event: KernelDied, stopping: _Stopping | None, began: float
-    ) -> Iterator[Event]:
+    def _died(self, event: KernelDied, stopping: _Stopping | None, began: float) -> Iterator[Event]:
         status: CellStatus = "died"
         self._outcome, self._reason, self._stop = "died", event.reason, True
         if stopping is not None:

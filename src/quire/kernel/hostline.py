@@ -6,10 +6,9 @@ Part of every command's start-up, so it imports nothing the interpreter has not 
 
 from __future__ import annotations
 
+import _socket
 import os
 import sys
-
-import _socket
 import zlib
 
 MARKS = ("quire.toml", ".quire", ".git")

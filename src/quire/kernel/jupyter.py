@@ -26,7 +26,7 @@ from string import Template
 from typing import Any
 
 from ..errors import KernelError, KernelNotFound
-from ..run.events import (
+from ..runs.events import (
     CellError,
     CellFinished,
     KernelDied,

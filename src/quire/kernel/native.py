@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import KernelError, KernelNotFound
-from ..run.events import CellError, CellFinished, KernelDied
+from ..runs.events import CellError, CellFinished, KernelDied
 from .nativewire import Wire
 from .protocol import KernelEvent, KernelSpec
 
@@ -28,7 +28,18 @@ ZYGOTE = Path(__file__).parent / "inside" / "zygote.py"
 START_TIMEOUT = 60.0
 
 # Read by the interpreter or by libraries while they load: forking cannot change them afterwards.
-_STARTUP_ENV = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "OPENBLAS_", "MKL_", "MPL", "HOME", "IPYTHON")
+_STARTUP_ENV = (
+    "PYTHON",
+    "LD_",
+    "LC_",
+    "LANG",
+    "OMP_",
+    "OPENBLAS_",
+    "MKL_",
+    "MPL",
+    "HOME",
+    "IPYTHON",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +272,7 @@ class NativeKernel:
         end = self._end = self._end or self.zygote.exit_of(self.pid, timeout=5.0)
         if end is None:
             return KernelDied(cell, "the kernel server died, and its kernels with it")
-        return KernelDied(
-            cell, _reason(end), end.signal, end.status, {"max_rss": end.max_rss}
-        )
+        return KernelDied(cell, _reason(end), end.signal, end.status, {"max_rss": end.max_rss})
 
     def interrupt(self) -> None:
         with contextlib.suppress(KernelError):
@@ -303,11 +312,9 @@ class NativeKernel:
         return self._gone(grace)
 
     def _gone(self, timeout: float) -> bool:
+        """Wait for the end of the wire; what still comes over it is nobody's any more."""
         deadline = time.monotonic() + timeout
-        for _ in self.wire.batches(0.05):
-            if time.monotonic() > deadline:
-                return False
-        return True
+        return all(time.monotonic() <= deadline for _ in self.wire.batches(0.05))
 
 
 class NativeKernels:

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from ..run.events import OutputAdded, OutputsCleared, OutputUpdated
+from ..runs.events import OutputAdded, OutputsCleared, OutputUpdated
 from .protocol import KernelEvent
 
 Message = dict[str, Any]
@@ -87,7 +87,11 @@ class Wire:
             if message.get("drain") or message["m"] == "done":
                 out += self._raw()
             last = out[-1] if out else None
-            if message["m"] == "stream" and last is not None and last.get("name") == message["name"]:
+            if (
+                message["m"] == "stream"
+                and last is not None
+                and last.get("name") == message["name"]
+            ):
                 last.setdefault("parts", [last["text"]]).append(message["text"])
             else:
                 out.append(message)

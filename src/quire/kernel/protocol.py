@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..run.events import (
+from ..runs.events import (
     CellFinished,
     KernelDied,
     OutputAdded,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..run.events import CellFinished, Event, RunFinished, dumps, loads
+from ..runs.events import CellFinished, Event, RunFinished, dumps, loads
 from .files import disk
 
 SYNC_EVERY = 1.0  # seconds

@@ -1,10 +1,10 @@
 """The runs of a workspace: `.quire/runs/<run id>/`, one folder each.
 
-    events.jsonl     the journal; everything else here can be made again from it
-    source.py        the task as it was run
-    notebook.ipynb   the executed notebook
-    summary.json     a few lines for listings
-    spill/           what was too much for the record
+events.jsonl     the journal; everything else here can be made again from it
+source.py        the task as it was run
+notebook.ipynb   the executed notebook
+summary.json     a few lines for listings
+spill/           what was too much for the record
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunNotFound
-from ..run.events import RunFinished
-from ..run.notebook import dumps, notebook
-from ..run.record import Record, fold
+from ..runs.events import RunFinished
+from ..runs.notebook import dumps, notebook
+from ..runs.record import Record, fold
 from . import journal
 from .files import disk, write_atomic
 

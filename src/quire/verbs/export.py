@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import UsageError
-from ..run.record import Record
+from ..runs.record import Record
 from ..store.files import write_atomic
 from ..workspace import Workspace
 from .runs import find
@@ -41,11 +41,11 @@ def export(workspace: Workspace, run: str, target: str | Path, *, force: bool = 
 def _rendered(record: Record, path: Path) -> bytes:
     suffix = path.suffix.lower()
     if suffix == ".ipynb":
-        from ..run.notebook import dumps, notebook
+        from ..runs.notebook import dumps, notebook
 
         return dumps(notebook(record, output_path=str(path), version=__version__))
     if suffix == ".html":
-        from ..run.html import render
+        from ..runs.html import render
     else:
-        from ..run.markdown import render
+        from ..runs.markdown import render
     return render(record).encode()

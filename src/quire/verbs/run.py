@@ -22,12 +22,12 @@ from ..errors import KernelNotFound, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..kernel.calls import HungUp, Line
 from ..kernel.protocol import Kernel, KernelSpec
-from ..run.events import Event, ToolCalled
-from ..run.masking import Masker
-from ..run.plan import Limits, Plan, jsonable, run_id
-from ..run.record import Fold, Record
-from ..run.secrets import secrets_of
-from ..run.sieve import Bounds, Sieve
+from ..runs.events import Event, ToolCalled
+from ..runs.masking import Masker
+from ..runs.plan import Limits, Plan, jsonable, run_id
+from ..runs.record import Fold, Record
+from ..runs.secrets import secrets_of
+from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
@@ -159,9 +159,7 @@ class NotebookExecutor:
 
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
-        masker = Masker(
-            secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask)
-        )
+        masker = Masker(secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask))
         self._folder = folder = ws.runs.create(self.plan.run_id)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
@@ -202,7 +200,9 @@ class NotebookExecutor:
                 masked = executor.sieve.masker.mask_json(
                     {"path": arguments.get("path"), "parameters": arguments.get("parameters")}
                 )
-                brief: dict[str, Any] = {key: told[key] for key in ("run_id", "outcome") if key in told}
+                brief: dict[str, Any] = {
+                    key: told[key] for key in ("run_id", "outcome") if key in told
+                }
                 duration = round(time.monotonic() - began, 6)
                 ok = told.get("outcome") == "ok"
                 executor.inbox.put(
@@ -259,7 +259,7 @@ def run(
     timeout: float | None = None,
     output: str | Path | None = None,
 ) -> Record:
-    """Run a task in this process and return its record. A failing task is a record, not an error."""
+    """Run a task in this process and return its record; a failing task has one too."""
     return drained(
         NotebookExecutor(
             path,
@@ -341,5 +341,3 @@ def _interpreter(ws: Workspace, python: str) -> str:
             hint="give --python the path of a Python that has IPython installed",
         )
     return found
-
-

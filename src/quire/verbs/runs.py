@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..run.record import Record
+from ..runs.record import Record
 from ..store.runs import RunFolder
 from ..workspace import Workspace
 

@@ -17,7 +17,7 @@ from ..errors import DocumentError
 
 KEY = "quire"
 _SOURCE, _CELLS = "source_sha256", "cells_sha256"
-# What an engine writes into a notebook it ran; see run/notebook.py.
+# What an engine writes into a notebook it ran; see runs/notebook.py.
 _TRACES = frozenset({_SOURCE, _CELLS, "run_id", "uuid", "outcome", "parent"})
 # Front ends and engines write these; a `.py` does not hold them and a notebook keeps its own.
 _VOLATILE = ("language_info", "widgets", "papermill")

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import time
 
-from ..run.events import CellFinished, CellStarted, Event, KernelDied, RunStarted, ToolCalled, Warned
+from ..runs.events import (
+    CellFinished,
+    CellStarted,
+    Event,
+    KernelDied,
+    RunStarted,
+    ToolCalled,
+    Warned,
+)
 from .terminal import Terminal, plain
 
 COLOUR = {

@@ -31,7 +31,7 @@ class TaskFailed(RuntimeError):
 
 
 class RunResults(dict[str, Any]):
-    """The results of a task, by name; `run_id`, `outcome` and `notebook` say where they are from."""
+    """The results of a task, by name; `run_id`, `outcome`, `notebook` say where they are from."""
 
     run_id: str = ""
     outcome: str = ""
@@ -109,7 +109,13 @@ def _table(value: Any) -> dict[str, Any] | None:
         rows = json.loads(head.to_json(orient="values", date_format="iso", default_handler=str))
         types = [str(kind) for kind in head.dtypes]
     columns = [str(column) for column in head.columns]
-    table: dict[str, Any] = {"columns": columns, "types": types, "rows": rows, "total": total, "kept": len(rows)}
+    table: dict[str, Any] = {
+        "columns": columns,
+        "types": types,
+        "rows": rows,
+        "total": total,
+        "kept": len(rows),
+    }
     plain: dict[str, Any] = json.loads(json.dumps(table, default=str))
     return plain
 

@@ -170,7 +170,7 @@ def settle(shell: Any, channel: Channel, stdout: Any, stderr: Any) -> None:
     shell.quire_wire.channel = channel
     sys.stdout, sys.stderr = stdout, stderr
     sys.__dict__.update(__stdout__=stdout, __stderr__=stderr)
-    sys.stdin = open(os.devnull)
+    sys.stdin = open(os.devnull)  # noqa: SIM115 - open for as long as the kernel lives
     shell.user_ns["_dh"] = [os.getcwd()]
     main = sys.modules["__main__"]
     if main is not shell.user_module:
@@ -181,5 +181,3 @@ def settle(shell: Any, channel: Channel, stdout: Any, stderr: Any) -> None:
     import getpass
 
     getpass.getpass = _refuse_input  # type: ignore[assignment]
-
-

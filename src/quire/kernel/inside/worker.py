@@ -14,7 +14,8 @@ import threading
 import time
 from typing import Any
 
-from . import reaper, shell as shells
+from . import reaper
+from . import shell as shells
 from .streams import Channel, OutStream
 
 

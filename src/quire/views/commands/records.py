@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ...run.plan import jsonable
-from ...run.record import CellRecord, Record
+from ...runs.plan import jsonable
+from ...runs.record import CellRecord, Record
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
 from ..progress import COLOUR, seconds

@@ -25,16 +25,29 @@ EXIT = {"ok": 0, "cancelled": 130}
 )
 @click.argument("path")
 @click.option(
-    "-p", "--parameter", "pairs", nargs=2, multiple=True, metavar="NAME VALUE",
+    "-p",
+    "--parameter",
+    "pairs",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
     help="Give a parameter; converted to its declared type. Also NAME=VALUE.",
 )
 @click.option(
-    "-r", "--raw", nargs=2, multiple=True, metavar="NAME VALUE",
+    "-r",
+    "--raw",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
     help="Give a parameter as a string, whatever it looks like.",
 )
 @click.option("-y", "--yaml", "yamls", multiple=True, metavar="YAML", help="Parameters as YAML.")
 @click.option(
-    "-f", "--file", "files", multiple=True, metavar="FILE",
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE",
     help="Parameters from a YAML or JSON file.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Also write the executed notebook here.")
@@ -101,9 +114,7 @@ def _given(app: App, options: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(
                 f"cannot read the parameter file {name}: {error.strerror}", hint="check the path"
             ) from error
-    return dict(
-        params.parse_assignments(options["pairs"], options["raw"], options["yamls"], files)
-    )
+    return dict(params.parse_assignments(options["pairs"], options["raw"], options["yamls"], files))
 
 
 @click.command(epilog="Example: quire params notebooks/report.py --json")
@@ -112,7 +123,7 @@ def _given(app: App, options: dict[str, Any]) -> dict[str, Any]:
 @click.pass_obj
 def params(app: App, path: str, as_json: bool) -> None:
     """Show what a task can be given: name, type, default and help of each parameter."""
-    from ...run.plan import jsonable
+    from ...runs.plan import jsonable
     from ...verbs.params import parameters
 
     app.json_asked = as_json
@@ -142,5 +153,3 @@ def params(app: App, path: str, as_json: bool) -> None:
         default = "required" if p.required else f"= {p.default_source}"
         text = f"{p.name:<{width}}  {p.type:<{kinds}}  {default:<16}  {p.help}"
         app.terminal.out(plain(text).rstrip())
-
-

@@ -26,10 +26,7 @@ def sync(app: App, paths: tuple[str, ...], check: bool, as_json: bool) -> int:
     if as_json:
         emit_json(
             app,
-            [
-                {"source": str(s.source), "target": str(s.target), "action": s.action}
-                for s in found
-            ],
+            [{"source": str(s.source), "target": str(s.target), "action": s.action} for s in found],
         )
     else:
         for item in found:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from made_records import PNG, made, shown, stream
 
-from quire.run.events import CellError, ResultGlued
-from quire.run.html import render
-from quire.run.printed import coloured
-from quire.run.record import Record, fold
+from quire.runs.events import CellError, ResultGlued
+from quire.runs.html import render
+from quire.runs.printed import coloured
+from quire.runs.record import Record, fold
 
 VOID = {"meta", "br", "hr", "img", "col", "wbr"}
 

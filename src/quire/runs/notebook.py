@@ -1,4 +1,4 @@
-"""A record as the notebook people open: nbformat 4.5, with the metadata papermill's readers know."""
+"""A record as the notebook people open: nbformat 4.5, with papermill's metadata."""
 
 from __future__ import annotations
 

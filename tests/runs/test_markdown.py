@@ -8,9 +8,9 @@ import re
 from made_records import PNG, made, shown, stream
 from markdown_it import MarkdownIt
 
-from quire.run.events import CellError, ResultGlued
-from quire.run.markdown import render
-from quire.run.record import fold
+from quire.runs.events import CellError, ResultGlued
+from quire.runs.markdown import render
+from quire.runs.record import fold
 
 
 def test_facts_status_and_what_did_not_run() -> None:

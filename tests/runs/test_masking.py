@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quire.run.masking import Masker, Secret, secrets_of
+from quire.runs.masking import Masker, Secret, secrets_of
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "masking"
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6" * 3

@@ -172,7 +172,7 @@ class Fold:
         self._death: KernelDied | None = None
         self._shown: dict[str, list[dict[str, Any]]] = {}
 
-    def add(self, event: Event) -> None:  # noqa: C901 - one arm for each kind of event
+    def add(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._start = event
             self._cells = {spec["id"]: _Cell(spec) for spec in event.cells}
@@ -263,7 +263,9 @@ def _error(
 ) -> RunError | None:
     if outcome in ("ok", "running"):
         return None
-    cell = next((c for c in cells if c.status in ("failed", "timed_out", "cancelled", "died")), None)
+    cell = next(
+        (c for c in cells if c.status in ("failed", "timed_out", "cancelled", "died")), None
+    )
     where = cell.id if cell else ""
     if cell is not None and cell.error is not None and outcome == "failed":
         return RunError(where, cell.error.name, cell.error.value, cell.error.traceback)

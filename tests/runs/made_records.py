@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from quire.run.events import (
+from quire.runs.events import (
     CellError,
     CellFinished,
     CellStarted,
@@ -15,7 +15,7 @@ from quire.run.events import (
     RunFinished,
     RunStarted,
 )
-from quire.run.record import Record, fold
+from quire.runs.record import Record, fold
 
 AT = "2026-11-16T15:55:01+00:00"
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
