@@ -12,13 +12,11 @@ import json
 import os
 import secrets
 import select
-import shutil
 import socket
-import tempfile
+import struct
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..errors import QuireError
@@ -59,7 +57,7 @@ class CallServer:
     def __init__(self) -> None:
         self._answers: dict[str, Answer] = {}
         self._lock = threading.Lock()
-        self._folder: Path | None = None
+        self._address = ""
         self._listener: socket.socket | None = None
 
     def register(self, answer: Answer) -> Line:
@@ -68,22 +66,18 @@ class CallServer:
                 self._listen()
             token = secrets.token_urlsafe(24)
             self._answers[token] = answer
-            return Line(str(self._path), token)
+            return Line(self._address, token)
 
     def forget(self, line: Line) -> None:
         with self._lock:
             self._answers.pop(line.token, None)
 
-    @property
-    def _path(self) -> Path:
-        assert self._folder is not None
-        return self._folder / "calls"
-
     def _listen(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="quire-"))  # 0700
+        # An abstract address: no file that a kill could leave behind. It has no permissions, so
+        # the caller's user is checked instead.
+        self._address = f"@quire-{secrets.token_hex(8)}"
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self._path))
-        os.chmod(self._path, 0o600)
+        self._listener.bind(self._address.replace("@", "\0", 1))
         self._listener.listen(64)
         threading.Thread(target=self._accept, name="quire-calls", daemon=True).start()
 
@@ -99,6 +93,8 @@ class CallServer:
 
     def _serve(self, sock: socket.socket) -> None:
         with sock, contextlib.suppress(OSError):
+            if _user(sock) != os.getuid():
+                return
             request = _read(sock)
             reply = json.dumps(self._reply(request, HungUp(sock)), default=str)
             sock.sendall(reply.encode() + b"\n")
@@ -128,8 +124,12 @@ class CallServer:
         if self._listener is not None:
             self._listener.close()
             self._listener = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _user(sock: socket.socket) -> int:
+    """The user at the other end, as the system says."""
+    _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(uid)
 
 
 def _refusal(code: str, message: str) -> dict[str, Any]:

@@ -26,8 +26,11 @@ def disk(what: str) -> Iterator[None]:
         raise StorageError(f"cannot write {what}: {error.strerror or error}", hint=hint) from error
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Durable when it returns; until then the old file, or none, is there."""
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Whole when it returns; until then the old file, or none, is there.
+
+    `durable=False` for what can be made again: it may not survive a power cut.
+    """
     with disk(str(path)):
         fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
@@ -35,13 +38,15 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
                 file.write(data)
                 file.flush()
                 os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             os.replace(name, path)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(name)
             raise
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:

@@ -66,7 +66,8 @@ class RunFolder:
         """The executed notebook and the summary, each whole or not at all."""
         nb = notebook(record, output_path=str(self.notebook), version=version)
         write_atomic(self.notebook, dumps(nb))
-        write_atomic(self.summary, json.dumps(summary_of(record)).encode() + b"\n")
+        text = json.dumps(summary_of(record)) + "\n"
+        write_atomic(self.summary, text.encode(), durable=False)
 
 
 class RunStore:

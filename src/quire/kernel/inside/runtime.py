@@ -167,7 +167,7 @@ def _call(name: str, arguments: dict[str, Any]) -> Any:
         raise TypeError(f"the arguments of {name}() must be JSON values: {error}") from None
     with socket.socket(socket.AF_UNIX) as sock:
         try:
-            sock.connect(address)
+            sock.connect(address.replace("@", "\0", 1))  # an abstract address, as ss shows it
         except OSError as error:
             raise RuntimeError("the engine that runs this notebook has gone") from error
         sock.sendall(body.encode() + b"\n")

@@ -92,6 +92,7 @@ def make_shell() -> Any:
         "ZMQInteractiveShell",
         (base,),
         {
+            "__module__": base.__module__,  # where libraries expect a notebook's shell to be from
             "displayhook_class": _trait_type(hook),
             "display_pub_class": _trait_type(publisher),
             "showtraceback": showtraceback,
@@ -122,8 +123,14 @@ def warm_up(shell: Any) -> None:
     """Run what every first cell runs, so that its lazy imports are done before the fork."""
     for code in ("x = 1\nx", "1 / 0", "await __import__('asyncio').sleep(0)"):
         shell.run_cell(code, store_history=True)
-    shell.reset(new_session=True)
     shell.user_ns.pop("x", None)
+    forget(shell)
+
+
+def forget(shell: Any) -> None:
+    """As if nothing had run: no history, counts from 1."""
+    shell.reset(new_session=True)
+    shell.quire_wire.take_error()
 
 
 def _trait_type(cls: type) -> Any:
@@ -165,13 +172,11 @@ def _plain_bases() -> tuple[Any, Any, Any]:
     return plainshell.PlainShell, plainshell.PlainHook, plainshell.PlainPublisher
 
 
-def settle(shell: Any, channel: Channel, stdout: Any, stderr: Any) -> None:
-    """Give the forked shell its wire and make the process look like a fresh notebook."""
-    shell.quire_wire.channel = channel
+def settle(shell: Any, stdout: Any, stderr: Any) -> None:
+    """Make the forked process look like a fresh notebook."""
     sys.stdout, sys.stderr = stdout, stderr
     sys.__dict__.update(__stdout__=stdout, __stderr__=stderr)
     sys.stdin = open(os.devnull)  # noqa: SIM115 - open for as long as the kernel lives
-    shell.user_ns["_dh"] = [os.getcwd()]
     main = sys.modules["__main__"]
     if main is not shell.user_module:
         sys.modules["__main__"] = shell.user_module

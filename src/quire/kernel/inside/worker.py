@@ -33,37 +33,42 @@ def main(shell: Any, channel_fd: int, out_fd: int, err_fd: int) -> None:
     # The private copies stay open for the look at what waits in the pipes; children get none.
     channel = Channel(socket.socket(fileno=channel_fd), (out_fd, err_fd))
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        worker = Worker(shell, channel)
         start = channel.receive()
         if start is not None:
-            Worker(shell, channel, start).serve()
+            worker.enter(start)
+            worker.serve()
     os._exit(0)
 
 
 class Worker:
-    def __init__(self, shell: Any, channel: Channel, start: dict[str, Any]) -> None:
+    def __init__(self, shell: Any, channel: Channel) -> None:
+        """Everything that can be done before it is known what the kernel is for."""
         self.shell = shell
         self.channel = channel
-        self._enter(start)
         self.stdout = OutStream("stdout", 1, channel)
         self.stderr = OutStream("stderr", 2, channel)
-        shells.settle(shell, channel, self.stdout, self.stderr)
-        self.pid = os.getpid()
         os.register_at_fork(after_in_child=self._forked)
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
-        channel.send({"m": "ready", "pid": self.pid, "python": sys.version.split()[0]})
+        shells.settle(shell, self.stdout, self.stderr)
+        # The first cell of a fork pays for copying the pages it touches: pay now.
+        self._run_cell("pass")
+        shells.forget(shell)
+        shell.quire_wire.channel = channel
 
-    def _enter(self, start: dict[str, Any]) -> None:
+    def enter(self, start: dict[str, Any]) -> None:
         """The caller's world: environment, folder, and random numbers of one's own."""
-        inherited = os.environ.get("MPLBACKEND", "")
+        backend = os.environ.get("MPLBACKEND", "")
         os.environ.clear()
         os.environ.update(start["env"])
-        if inherited:
-            os.environ.setdefault("MPLBACKEND", inherited)
+        if backend:
+            os.environ.setdefault("MPLBACKEND", backend)
         self.shell.init_environment()
         with contextlib.suppress(AttributeError):
             time.tzset()
         os.chdir(start["cwd"])
+        self.shell.user_ns["_dh"] = [os.getcwd()]
         random.seed()
         numpy_random = sys.modules.get("numpy.random")
         if numpy_random is not None:
@@ -232,6 +237,8 @@ class Worker:
         with contextlib.suppress(Exception):
             self.shell.user_ns.clear()
             self.shell.user_module.__dict__.clear()
+        # Taking down a large process takes a while that nobody has to wait for.
+        self.channel.send({"m": "bye"})
 
 
 def _text(error: BaseException | None) -> str:
