@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import pytest
 from hypothesis import given
-from runs.made_events import journals
 
 from quire.runs.events import (
     CellError,
@@ -24,6 +23,7 @@ from quire.runs.events import (
     dumps,
     loads,
 )
+from runs.made_events import journals
 
 
 def same(left: Any, right: Any) -> bool:
@@ -76,10 +76,7 @@ def test_odd_values(value: Any) -> None:
 
 def test_every_kind_of_event_has_a_tag() -> None:
     for kind in get_args(Event):
-        assert kind.__name__ in {
-            as_dict(e)["event"]
-            for e in (_made(kind),)
-        }
+        assert kind.__name__ in {as_dict(e)["event"] for e in (_made(kind),)}
 
 
 def _made(kind: type[Any]) -> Event:

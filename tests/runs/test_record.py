@@ -7,7 +7,6 @@ import nbformat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs.made_events import journals
 
 from quire.runs.events import (
     CellError,
@@ -30,6 +29,7 @@ from quire.runs.notebook import dumps as notebook_bytes
 from quire.runs.notebook import notebook
 from quire.runs.record import Fold, Record, fold
 from quire.store import journal
+from runs.made_events import journals
 
 AT = "2026-11-16T15:55:01+00:00"
 
@@ -197,6 +197,9 @@ def test_a_cut_stream_says_how_much_and_where() -> None:
     )
     marker = "[quire: 1,234 characters of stdout were cut here; all of it is in /spill/x]"
     assert told == f"head\n{marker}\ntail"
+    assert outputs(
+        OutputAdded("a", text("head")), OutputCut("a", "stdout", 0, "/spill/x", "tail")
+    ) == ["headtail"]
     (_, told) = outputs(OutputAdded("a", shown("x")), OutputCut("a", "display", 7, "/spill/d"))
     assert told["text/plain"] == "[quire: 7 more outputs were cut here; all are in /spill/d]"
 
@@ -263,5 +266,10 @@ def test_warnings_calls_and_the_parent_are_kept() -> None:
 
 
 def test_events_of_an_unknown_cell_are_ignored() -> None:
-    events = [*begun("a"), CellStarted("z", AT), OutputAdded("z", text("x")), CellFinished("z", "ok")]
+    events = [
+        *begun("a"),
+        CellStarted("z", AT),
+        OutputAdded("z", text("x")),
+        CellFinished("z", "ok"),
+    ]
     assert [cell.status for cell in fold(events).cells] == ["not run"]

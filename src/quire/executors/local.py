@@ -26,6 +26,7 @@ from ..runs.plan import Plan
 from ..runs.sieve import Sieve
 
 TICK = 0.1
+REASON = 2_000  # characters
 
 
 class Cancel(Protocol):
@@ -94,8 +95,8 @@ class LocalExecutor:
             plan.run_id,
             plan.uuid,
             self._at(),
-            plan.task,
-            plan.document.title,
+            mask(plan.task),
+            mask(plan.document.title),
             tuple(cells),
             mask(plan.as_json(self.kernel.describe())),
             plan.parent,
@@ -180,13 +181,18 @@ class LocalExecutor:
                 return replace(event, status="ok")
             error = event.error or CellError("Failed", "")
             self._outcome, self._stop = "failed", True
-            self._reason = self.sieve.masker.mask(f"{error.name}: {error.value}")
+            self._reason = self._said(f"{error.name}: {error.value}")
         self._stop = self._stop or event.stop
         return event
 
+    def _said(self, text: str) -> str:
+        """Fit for the line that says why the run ended."""
+        masked = self.sieve.masker.mask(text)
+        return masked if len(masked) <= REASON else f"{masked[:REASON]} …"
+
     def _died(self, event: KernelDied, stopping: _Stopping | None, began: float) -> Iterator[Event]:
         status: CellStatus = "died"
-        self._outcome, self._reason, self._stop = "died", event.reason, True
+        self._outcome, self._reason, self._stop = "died", self._said(event.reason), True
         if stopping is not None:
             status, self._outcome, self._reason = (
                 stopping.status,
@@ -194,6 +200,6 @@ class LocalExecutor:
                 stopping.reason,
             )
         yield from self.sieve.end_cell(event.cell)
-        yield event
+        yield from self.sieve.take(event)
         duration = round(time.monotonic() - began, 6)
         yield CellFinished(event.cell, status, at=self._at(), duration=duration)

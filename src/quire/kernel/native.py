@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,6 +198,14 @@ class Zygote:
                 return
         spare.close()
 
+    def refill_soon(self) -> None:
+        threading.Thread(target=self._try_refill, name="quire-refill", daemon=True).start()
+
+    def _try_refill(self) -> None:
+        # The spare is a convenience; who needs a kernel next will see why there is none.
+        with contextlib.suppress(KernelError, OSError):
+            self.refill()
+
     def exit_of(self, pid: int, timeout: float) -> Exit | None:
         with self._changed:
             self._changed.wait_for(lambda: pid in self._exits or not self.alive, timeout)
@@ -233,6 +241,7 @@ class NativeKernel:
         self._closed = False
         self._busy = threading.Lock()
         self._end: Exit | None = None
+        self.when_closed: Callable[[], None] | None = None
 
     def wake(self) -> None:
         self.alive = False
@@ -304,6 +313,8 @@ class NativeKernel:
             self._busy.acquire(timeout=5.0) if not idle else self._gone(5.0)
         self.wire.close()
         self.zygote.forget(self.pid)
+        if self.when_closed is not None:
+            self.when_closed()
 
     def _say_goodbye(self, grace: float) -> bool:
         """The task's own exit handlers and files are finished before the run is."""
@@ -358,14 +369,9 @@ class NativeKernels:
             kernel = zygote.fork()
             kernel.begin(spec, context)
         if self._spare:
-            threading.Thread(target=self._refill, args=(zygote,), daemon=True).start()
+            # Not now: the new kernel is about to need the processor that forking would take.
+            kernel.when_closed = zygote.refill_soon
         return kernel
-
-    @staticmethod
-    def _refill(zygote: Zygote) -> None:
-        # The spare is a convenience; who needs a kernel next will see why there is none.
-        with contextlib.suppress(KernelError, OSError):
-            zygote.refill()
 
     def status(self) -> list[dict[str, Any]]:
         with self._lock:

@@ -8,6 +8,7 @@ import json
 import os
 import select
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ from .protocol import KernelEvent
 
 Message = dict[str, Any]
 READ = 1 << 18
+# A short cell answers within a few hundred microseconds; going to sleep and being woken takes
+# about as long again. So look again for that long before sleeping, where there is a core for it.
+EAGER = 0.0004 if (os.cpu_count() or 1) > 1 else 0.0
 
 
 class Wire:
@@ -52,8 +56,13 @@ class Wire:
         Ends when the kernel is gone. Raw text arrives as stream messages in its place.
         """
         timeout = max(1, int(tick * 1000))
+        eager = time.perf_counter() + EAGER
         while not self._ended:
-            ready = self._poll.poll(timeout)
+            ready = self._poll.poll(0)
+            if not ready:
+                if time.perf_counter() < eager:
+                    continue
+                ready = self._poll.poll(timeout)
             if not ready:
                 yield None
                 continue

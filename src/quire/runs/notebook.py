@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from .plan import jsonable
 from .record import CellRecord, Record
 
 _PAPERMILL_STATUS = {"ok": "completed", "not run": "pending", "skipped": "pending", "text": None}
@@ -112,4 +113,7 @@ def dumps(nb: Mapping[str, Any]) -> bytes:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:  # nan and inf are no JSON, whatever Python thinks of them
+        return json.dumps(jsonable(value), ensure_ascii=False)

@@ -72,8 +72,11 @@ def run_id(task: str, now: datetime, suffix: str) -> str:
 
 def jsonable(value: Any) -> Any:
     """The nearest JSON has: dates as ISO text, sets and tuples as lists, nan and inf as text."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str | bool):
         return value
+    if isinstance(value, int):
+        # Python neither writes nor reads decimals beyond some 4,300 digits; hexadecimal it does.
+        return value if value.bit_length() < 14_000 else hex(value)
     if isinstance(value, float):
         finite = value == value and value not in (float("inf"), float("-inf"))
         return value if finite else str(value)

@@ -15,9 +15,12 @@ from .events import (
     CellError,
     CellFinished,
     Event,
+    KernelDied,
     OutputAdded,
     OutputCut,
+    OutputsCleared,
     OutputUpdated,
+    Warned,
 )
 from .masking import Masker, StreamMasker
 from .results import glued
@@ -31,6 +34,7 @@ class Bounds:
     tail: int = 100_000  # of which at the end
     displays: int = 2_000
     display_bytes: int = 32_000_000  # of all displays of a cell together
+    error: int = 100_000  # characters of an error's text, and of its traceback
 
 
 class Spill(Protocol):
@@ -97,6 +101,8 @@ class Sieve:
         self._display_bytes = 0
         self._cut_displays = 0
         self._spilled = ""
+        self._kept_ids: set[str] = set()
+        self._late: dict[str, OutputUpdated] = {}
 
     def take(self, event: Event) -> Iterator[Event]:
         if isinstance(event, OutputAdded):
@@ -109,27 +115,34 @@ class Sieve:
             yield from self.end_cell(event.cell)
             yield replace(event, error=self._error(event.error)) if event.error else event
         elif isinstance(event, OutputUpdated):
-            data, metadata = self.masker.mask_json([event.data, event.metadata])
-            if self._fits(data):
-                yield replace(event, data=data, metadata=metadata)
+            yield from self._update(event)
+        elif isinstance(event, OutputsCleared):
+            # What is held back was printed before, and is cleared with the rest.
+            yield from self._release()
+            yield event
+        elif isinstance(event, Warned):
+            yield replace(event, message=self.masker.mask(event.message))
+        elif isinstance(event, KernelDied):
+            yield replace(event, reason=self.masker.mask(event.reason))
         else:
             yield event
 
     def end_cell(self, cell: str) -> Iterator[Event]:
         """What was held back or counted, once nothing more can come. Safe to call twice."""
         yield from self._release()
+        yield from self._late.values()
         for stream in self._streams.values():
             if (cut := stream.end()) is not None:
                 yield cut
         if self._cut_displays:
             yield OutputCut(cell, "display", self._cut_displays, self._spilled)
-        self._streams = {}
+        self._streams, self._late = {}, {}
         self._displays = self._display_bytes = self._cut_displays = 0
 
     def _error(self, error: CellError) -> CellError:
-        mask = self.masker.mask
-        lines = tuple(mask(line) for line in error.traceback)
-        return CellError(error.name, mask(error.value), lines)
+        mask, limit = self.masker.mask, self.bounds.error
+        lines = _bounded_lines([mask(line) for line in error.traceback], limit)
+        return CellError(mask(error.name), _bounded(mask(error.value), limit), tuple(lines))
 
     def _stream(self, event: OutputAdded) -> Iterator[Event]:
         name = event.output["name"]
@@ -148,16 +161,42 @@ class Sieve:
 
     def _display(self, event: OutputAdded) -> Iterator[Event]:
         output: Mapping[str, Any] = self.masker.mask_json(event.output)
-        masked = replace(event, output=output)
-        yield from glued(masked)
-        if self._fits(output):
-            yield masked
+        if output["output_type"] == "error":
+            # However much a cell showed, why it failed is kept.
+            yield replace(event, output=_bounded_error(output, self.bounds.error))
             return
+        masked = replace(event, output=output, display_id=self._masked_id(event.display_id))
+        yield from glued(masked)
+        if not self._fits(output):
+            self._cut(event.cell, output)
+            return
+        if masked.display_id is not None:
+            self._kept_ids.add(masked.display_id)
+        yield masked
+
+    def _update(self, event: OutputUpdated) -> Iterator[Event]:
+        """Past the bounds only the last look of a display is kept, until the cell ends."""
+        data, metadata = self.masker.mask_json([event.data, event.metadata])
+        name = self._masked_id(event.display_id) or ""
+        masked = replace(event, display_id=name, data=data, metadata=metadata)
+        if self._fits(data):
+            yield masked
+        elif name in self._kept_ids:
+            others = (late.data for other, late in self._late.items() if other != name)
+            waiting = sum(map(_size, others))
+            if waiting + _size(data) <= self.bounds.display_bytes:
+                self._late[name] = masked
+            else:
+                self._cut(event.cell, {"data": data, "metadata": metadata})
+
+    def _masked_id(self, display_id: str | None) -> str | None:
+        return display_id and self.masker.mask(display_id)
+
+    def _cut(self, cell: str, output: Mapping[str, Any]) -> None:
         import json
 
         self._cut_displays += 1
-        line = json.dumps(output, default=str) + "\n"
-        self._spilled = self.spill.write(event.cell, "display", line)
+        self._spilled = self.spill.write(cell, "display", json.dumps(output, default=str) + "\n")
 
     def _fits(self, output: Any) -> bool:
         self._displays += 1
@@ -170,6 +209,38 @@ class Sieve:
 
 def _stream_event(cell: str, name: str, text: str) -> OutputAdded:
     return OutputAdded(cell, {"output_type": "stream", "name": name, "text": text})
+
+
+def _bounded_error(output: Mapping[str, Any], limit: int) -> dict[str, Any]:
+    lines = [str(line) for line in output.get("traceback") or ()]
+    return {
+        **output,
+        "evalue": _bounded(str(output.get("evalue", "")), limit),
+        "traceback": _bounded_lines(lines, limit),
+    }
+
+
+def _bounded(text: str, limit: int) -> str:
+    """Head and tail, and between them how much was there."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n[quire: {cut:,} characters were cut here]\n{text[-half:]}"
+
+
+def _bounded_lines(lines: list[str], limit: int) -> list[str]:
+    """The same for a traceback, which is a list of pieces of text."""
+    lines = [_bounded(line, limit // 4) for line in lines]
+    if sum(map(len, lines)) <= limit:
+        return lines
+    head, tail, room = 0, len(lines), limit
+    while head < tail and (room := room - len(lines[head])) > limit // 2:
+        head += 1
+    while tail > head and (room := room - len(lines[tail - 1])) > 0:
+        tail -= 1
+    note = f"[quire: {tail - head:,} parts of the traceback were cut here]"
+    return [*lines[:head], note, *lines[tail:]]
 
 
 def _size(value: Any) -> int:

@@ -7,6 +7,7 @@ the class is ipykernel's where that is installed and looks like it where only IP
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -116,6 +117,7 @@ def make_shell() -> Any:
     for part in (shell.display_pub, shell.displayhook):
         part.pub_socket = None
     shell.quire_wire = wire
+    shell.quire_transformers = _transformers(shell)
     return shell
 
 
@@ -125,6 +127,31 @@ def warm_up(shell: Any) -> None:
         shell.run_cell(code, store_history=True)
     shell.user_ns.pop("x", None)
     forget(shell)
+
+
+# Where IPython's syntax begins: escapes and prompts at the start of a line, help at its end,
+# `name = !command`, indentation or blank lines at the very top.
+_SPECIAL = re.compile(r"^\s*(?:[%!?/,;]|>>>|\.\.\.|In ?\[)|\?\s*$|=\s*[%!]|\A\s", re.MULTILINE)
+_LONE_NAME = re.compile(r"\w+\s*")
+
+
+def transform(shell: Any, code: str) -> str:
+    """IPython's own transformation, skipped where it could not change anything."""
+    # A lone name may be a macro; a changed number of transformers is somebody's extension.
+    changed = _transformers(shell) != shell.quire_transformers
+    if changed or _SPECIAL.search(code) or _LONE_NAME.fullmatch(code):
+        return str(shell.transform_cell(code))
+    return code if code.endswith("\n") else code + "\n"
+
+
+def _transformers(shell: Any) -> tuple[int, ...]:
+    manager = shell.input_transformer_manager
+    return (
+        len(manager.cleanup_transforms),
+        len(manager.line_transforms),
+        len(manager.token_transformers),
+        len(shell.input_transformers_post),
+    )
 
 
 def forget(shell: Any) -> None:

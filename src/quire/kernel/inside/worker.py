@@ -145,7 +145,7 @@ class Worker:
         shell = self.shell
         failed = None
         try:
-            transformed = shell.transform_cell(code)
+            transformed = shells.transform(shell, code)
         except Exception:  # noqa: BLE001 - a broken transformer is reported as the cell's own error
             transformed, failed = code, sys.exc_info()
         coroutine = shell.run_cell_async(

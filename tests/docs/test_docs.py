@@ -1,0 +1,322 @@
+"""Every command, code block and claim of README.md and docs/ is true of the code as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from doc_pages import PAGES, ROOT, Block, Page, matches, read
+
+import quire
+import quire.runtime
+from quire import config, errors
+from quire.runs import events
+from quire.views.cli import cli
+from scratch import Scratch
+
+# Commands of the pages that the tests do not run, each with the reason.
+NOT_RUN = {
+    "git clone": "needs the network; what follows it is tested in this very clone",
+    "cd quire": "belongs to git clone",
+    "make demo": "installs first; tests/docs/test_demo.py runs its steps",
+    "make test": "is what runs this",
+    "make torture": "minutes of fault injection",
+    "make bench": "minutes, and only says something on a quiet machine",
+    "make lint": "a matter of the code, not of the docs",
+    "make setup": "installs packages",
+    "pip install": "installs packages",
+    "uv tool install": "installs packages",
+    "python -m bash_kernel.install": "changes the environment; the page has its own kernel spec",
+}
+READ = [read(path) for path in PAGES]
+BLOCKS = [(page, block) for page in READ for block in page.blocks]
+RUNNING = next(page for page in READ if page.path.name == "running.md")
+
+
+def commands(group: click.Group = cli, name: str = "quire") -> dict[str, click.Command]:
+    """Every command by its full name."""
+    found: dict[str, click.Command] = {name: group}
+    ctx = click.Context(group)
+    for sub in group.list_commands(ctx):
+        command = group.get_command(ctx, sub)
+        assert command is not None
+        if isinstance(command, click.Group):
+            found |= commands(command, f"{name} {sub}")
+        else:
+            found[f"{name} {sub}"] = command
+    return found
+
+
+COMMANDS = commands()
+
+
+def options(command: click.Command) -> set[str]:
+    with_help = command.get_params(click.Context(command, help_option_names=["-h", "--help"]))
+    found = {opt for p in with_help if isinstance(p, click.Option) for opt in p.opts}
+    return found
+
+
+def is_not_run(line: str) -> bool:
+    return any(line.startswith(start) for start in NOT_RUN)
+
+
+# Running what a page shows.
+
+
+def environment(scratch: Scratch) -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = {"PATH": path, "JUPYTER_PATH": str(scratch.root / "share" / "jupyter")}
+    return scratch.environment(own)
+
+
+def execute(scratch: Scratch, argv: list[str], given: str = "") -> tuple[int, str]:
+    done = subprocess.run(
+        argv,
+        cwd=scratch.root,
+        env=environment(scratch),
+        input=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def run_console(scratch: Scratch, block: Block, where: str) -> None:
+    steps = list(block.commands())
+    for at, step in enumerate(steps):
+        if is_not_run(step.line):
+            continue
+        code, output = execute(scratch, ["bash", "-c", step.line])
+        wanted = block.exit if at == len(steps) - 1 else 0
+        assert code == wanted, f"{where}: {step.line}: exit {code}, not {wanted}\n{output}"
+        if step.output and not block.varies:
+            shown = f"--- the page\n{step.output}\n--- the command\n{output}"
+            assert matches(step.output, output), f"{where}: $ {step.line}\n{shown}"
+
+
+def run_python(scratch: Scratch, block: Block, after: Block | None, where: str) -> None:
+    code, output = execute(scratch, [sys.executable, "-"], block.text)
+    assert code == block.exit, f"{where}: exit {code}\n{output}"
+    if after is not None and after.language == "text" and not after.varies:
+        shown = f"--- the page\n{after.text}\n--- the block\n{output}"
+        assert matches(after.text, output), f"{where}\n{shown}"
+
+
+@pytest.mark.parametrize("page", READ, ids=lambda page: page.path.name)
+def test_what_the_page_shows_happens(page: Page, scratch: Scratch) -> None:
+    for source in (ROOT / "notebooks").glob("*.py"):
+        scratch.write(f"notebooks/{source.name}", source.read_text())
+    for at, block in enumerate(page.blocks):
+        where = f"{page.path.name}:{block.number}"
+        if block.file:
+            scratch.write(block.file, block.text + "\n")
+        elif block.language == "console":
+            run_console(scratch, block, where)
+        elif block.language == "python":
+            after = page.blocks[at + 1] if at + 1 < len(page.blocks) else None
+            run_python(scratch, block, after, where)
+        elif block.language == "run":
+            code, output = execute(scratch, ["bash", "-c", block.text])
+            assert code == 0, f"{where}: {output}"
+
+
+def test_every_block_is_of_a_kind_that_is_checked() -> None:
+    known = {"console", "python", "text", "toml", "json", "run"}
+    for page, block in BLOCKS:
+        assert block.file or block.language in known, f"{page.path.name}:{block.number}"
+        if block.language == "toml":
+            config.parse(tomllib.loads(block.text), f"{page.path.name}:{block.number}")
+        elif block.language == "json":
+            json.loads(block.text)
+
+
+def test_commands_that_are_not_run_are_all_needed() -> None:
+    lines = [step.line for _, b in BLOCKS if b.language == "console" for step in b.commands()]
+    assert not [start for start in NOT_RUN if not any(line.startswith(start) for line in lines)]
+
+
+# What the pages must not leave out.
+
+
+def told_of(name: str) -> str:
+    """What the pages say of a command: its own sections, and every call of it they show."""
+    parts = [page.section(f"`{name}`") for page in READ]
+    spans = [span for page in READ for span in page.spans()]
+    lines = [step.line for _, b in BLOCKS if b.language == "console" for step in b.commands()]
+    calls = re.compile(rf"{re.escape(name)}(?= |$)")
+    parts += [call for call in spans + lines if calls.search(call)]
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented(name: str) -> None:
+    told = told_of(name)
+    missing = [
+        option
+        for option in sorted(options(COMMANDS[name]) - {"-h", "--help"})
+        if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", told)
+    ]
+    assert not missing, f"no page tells of {name} {' '.join(missing)}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_that_work(name: str) -> None:
+    text = COMMANDS[name].get_help(click.Context(COMMANDS[name], info_name=name))
+    assert "Example" in text, f"{name} --help has no example"
+    examples = COMMANDS[name].epilog or ""
+    found = [part for part in re.split(r"\s·\s|\n", examples) if "quire" in part]
+    assert found
+    for example in found:
+        check_call(example[example.index("quire") :].strip('")'), f"{name} --help")
+
+
+def check_call(line: str, where: str) -> None:
+    """Its command and its options exist."""
+    words = line.split()
+    name = max(
+        (n for n in COMMANDS if words[: len(n.split())] == n.split()), key=len, default="quire"
+    )
+    rest = words[len(name.split()) :]
+    if isinstance(COMMANDS[name], click.Group) and rest:
+        assert rest[0].startswith(("-", "…")) or not rest[0].isalpha(), f"{where}: {line}"
+    unknown = [
+        word
+        for word in rest
+        if re.fullmatch(r"--?[a-z][a-z-]*", word) and word not in options(COMMANDS[name])
+    ]
+    assert not unknown, f"{where}: `{line}`: {name} has no {' '.join(unknown)}"
+
+
+@pytest.mark.parametrize("page", READ, ids=lambda page: page.path.name)
+def test_commands_in_the_text_exist(page: Page) -> None:
+    for span in page.spans():
+        if span.startswith("quire "):
+            check_call(span, page.path.name)
+
+
+@pytest.mark.parametrize("page", READ, ids=lambda page: page.path.name)
+def test_make_targets_in_the_text_exist(page: Page) -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for target in re.findall(r"\bmake ([a-z]+)\b", "\n".join(page.spans())):
+        assert target in targets
+
+
+@pytest.mark.parametrize("key", fields(config.Config), ids=lambda f: f.name)
+def test_every_configuration_key_is_documented(key: Any) -> None:
+    rows = re.findall(rf"^\| `{key.name}` \|([^|]*)\|", RUNNING.text, re.MULTILINE)
+    assert len(rows) == 1, f"running.md has no row for {key.name}"
+    shown = rows[0].strip().strip("`").replace(",", "")
+    default = key.default
+    if not default:
+        assert shown in ("none", "empty")
+    else:
+        assert float(shown) == float(default)
+
+
+def keys(value: Any, prefix: str = "") -> set[str]:
+    """`error.cell`, `cells[].id`: every key of a JSON value. Names a task chose are not ours."""
+    if isinstance(value, list):
+        return set().union(*(keys(item, f"{prefix}[]") for item in value), set())
+    if not isinstance(value, dict):
+        return set()
+    found: set[str] = set()
+    for key, item in value.items():
+        name = f"{prefix}.{key}" if prefix else key
+        found.add(name)
+        if key not in ("results", "parameters", "kernel", "default", "arguments", "outputs"):
+            found |= keys(item, name)
+    return found
+
+
+def undocumented(value: Any, section: str) -> set[str]:
+    text = "\n".join(page.section(section) for page in READ)
+    assert text, f"no page has a section {section}"
+    told = set(re.findall(r"`([^`\n]+)`", text))
+    return {key for key in keys(value) if key.removeprefix("[].") not in told}
+
+
+TASK = """# %% tags=["parameters"]
+divisor: int = 1  # what to divide by
+
+# %%
+from quire.runtime import run
+if divisor:
+    run("task.py", divisor=0)
+
+# %%
+1 / divisor
+"""
+
+
+def test_every_json_key_is_documented(scratch: Scratch) -> None:
+    """A run that fails, with a tool call in it, shows all of them."""
+    scratch.write("task.py", TASK)
+    child = scratch.write("child.py", "# %%\n1 / 0\n")
+    parent = TASK.replace("task.py", child.name).replace("divisor=0", "")
+    scratch.write("parent.py", parent)
+    code, told = scratch.run("parent.py", "-p", "divisor", "2")
+    assert code == 1
+    assert not undocumented(told, "`--json` object")
+
+    def answer(*args: str) -> Any:
+        return json.loads(scratch.quire(*args, "--json").stdout)
+
+    shown = answer("show", told["run_id"])
+    assert shown["tool_calls"]
+    assert not undocumented(shown.keys() - told.keys(), "`quire show`")
+    assert not undocumented({k: shown[k] for k in shown.keys() - told.keys()}, "`quire show`")
+    extra = {k for cell in shown["cells"] for k in cell} - {k for c in told["cells"] for k in c}
+    assert not undocumented({"cells": [dict.fromkeys(extra)]}, "`quire show`") - {"cells"}
+    assert not undocumented(answer("runs"), "`quire runs`")
+    assert not undocumented(answer("params", "parent.py"), "`quire params`")
+    assert not undocumented(answer("sync", "parent.py"), "`quire sync`")
+    assert not undocumented(answer("host", "status"), "`quire host`")
+    refused = json.loads(scratch.quire("run", "nowhere.py", "--json").stdout)
+    assert not undocumented(refused, "`--json` object")
+
+
+def subclasses(cls: type[Any]) -> set[type[Any]]:
+    return {cls}.union(*(subclasses(sub) for sub in cls.__subclasses__()), set())
+
+
+def test_outcomes_statuses_events_and_errors_are_documented() -> None:
+    told = set(RUNNING.spans())
+    outcomes = set(events.Outcome.__args__)  # type: ignore[attr-defined]
+    statuses = set(events.CellStatus.__args__)  # type: ignore[attr-defined]
+    names = {cls.__name__ for cls in events.Event.__args__}
+    codes = {cls.code for cls in subclasses(errors.QuireError)} - {"quire"}
+    assert not (outcomes | statuses | names | codes) - told
+
+
+def test_public_names_are_documented() -> None:
+    text = "\n".join(page.text for page in READ)
+    for name in {*quire.__all__, *quire.runtime.__all__} - {"__version__"}:
+        assert re.search(rf"\b{name}\b", text), name
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, ROOT / "AGENTS.md", ROOT / "CHANGELOG.md"], ids=lambda p: p.name
+)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if target.startswith(("http:", "https:")):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}
+            assert anchor in slugs, target
