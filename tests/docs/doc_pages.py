@@ -2,13 +2,13 @@
 
 How to write a page that can be checked; directives are HTML comments right above a block:
 
-    ```console         lines that start with `$ ` are run by bash, one after the other, in the page's
-                       own scratch workspace, which has the repository's notebooks/ in it. The lines
-                       below a command are its output, stdout and stderr together; without any, only
-                       the exit status counts. `…` stands for anything.
-    ```python          run as a script; a ```text block right below it is what it prints
-    ```toml            must be a valid configuration
-    ```json            must be JSON
+    ```console     lines that start with `$ ` are run by bash, one after the other, in the page's
+                   own scratch workspace, which has the repository's notebooks/ in it. The lines
+                   below a command are its output, stdout and stderr together; without any, only the exit
+                   status counts. `…` stands for anything.
+    ```python      run as a script; a ```text block right below it is what it prints
+    ```toml        must be a valid configuration
+    ```json        must be JSON
 
     <!-- file: NAME -->        the block below is not run but written to this file
     <!-- exit: 1 -->           the last command below ends with this status; otherwise it is 0
@@ -53,7 +53,8 @@ class Block:
     varies: bool = False
 
     def commands(self) -> Iterator[Command]:
-        line, output = "", []
+        line = ""
+        output: list[str] = []
         for row in self.text.splitlines():
             if row.startswith("$ "):
                 if line:
@@ -81,8 +82,8 @@ class Page:
 
     def section(self, title: str) -> str:
         """Everything under the heading that has this text in it, down to the next as high."""
-        found, level, taken = [], 0, False
-        fenced = False
+        found: list[str] = []
+        level, taken, fenced = 0, False, False
         for row in self.text.splitlines():
             fenced ^= row.startswith("```")
             heading = None if fenced else _HEADING.match(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
@@ -64,9 +64,11 @@ class LocalExecutor:
     _outcome: Outcome = "ok"
     _reason: str = ""
     _stop: bool = False
+    _began: float = 0.0
+    _cell_began: float | None = None
 
-    def events(self) -> Iterator[Event]:
-        began = time.monotonic()
+    def events(self) -> Generator[Event, None, None]:
+        began = self._began = time.monotonic()
         limits = self.plan.limits
         if limits.timeout is not None:
             self._run_deadline = began + limits.timeout
@@ -78,11 +80,24 @@ class LocalExecutor:
                 yield CellFinished(cell.id, "skipped", at=self._at())
                 continue
             yield from self._cell(cell)
+            self._cell_began = None
             if self._stop:
                 break
         yield from self._waiting()
-        duration = round(time.monotonic() - began, 6)
-        yield RunFinished(self._outcome, self._at(), duration, self._reason)
+        yield self._finished()
+
+    def abandoned(self) -> Iterator[Event]:
+        """How a run ends that nobody follows any more. Its kernel is the caller's to end."""
+        if self._cell_began is not None:
+            yield from self.sieve.end_cell(self.current_cell)
+            duration = round(time.monotonic() - self._cell_began, 6)
+            yield CellFinished(self.current_cell, "cancelled", at=self._at(), duration=duration)
+        self._outcome, self._reason = "cancelled", "whoever followed it stopped before its end"
+        yield self._finished()
+
+    def _finished(self) -> RunFinished:
+        duration = round(time.monotonic() - self._began, 6)
+        return RunFinished(self._outcome, self._at(), duration, self._reason)
 
     def _at(self) -> str:
         return self.now().isoformat()
@@ -107,6 +122,7 @@ class LocalExecutor:
         began = time.monotonic()
         if self._is_over(began):
             return
+        self._cell_began = began
         yield CellStarted(cell.id, self._at())
         if not cell.source.strip():
             yield CellFinished(cell.id, "ok", at=self._at())

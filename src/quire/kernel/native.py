@@ -26,6 +26,7 @@ from .protocol import KernelEvent, KernelSpec
 
 ZYGOTE = Path(__file__).parent / "inside" / "zygote.py"
 START_TIMEOUT = 60.0
+REQUEST_TIMEOUT = 10.0
 
 # Read by the interpreter or by libraries while they load: forking cannot change them afterwards.
 _STARTUP_ENV = (
@@ -80,6 +81,7 @@ class Zygote:
         self._forked: list[int] = []
         self._kernels: dict[int, NativeKernel] = {}
         self._exits: dict[int, Exit] = {}
+        self._copies: set[int] = set()
         self._spare: NativeKernel | None = None
         self.alive = True
         ours.send(json.dumps({"preload": list(preload)}).encode())
@@ -137,6 +139,9 @@ class Zygote:
 
     def _exited(self, message: dict[str, Any]) -> None:
         pid = message["exited"]
+        if pid in self._copies:
+            self._copies.discard(pid)
+            return
         self._exits[pid] = Exit(message["signal"], message["status"], message["max_rss"])
         kernel = self._kernels.pop(pid, None)
         if kernel is not None:
@@ -152,9 +157,7 @@ class Zygote:
             ) from error
 
     def fork(self) -> NativeKernel:
-        ours, theirs = socket.socketpair()
-        out_r, out_w = os.pipe2(os.O_CLOEXEC)
-        err_r, err_w = os.pipe2(os.O_CLOEXEC)
+        ours, theirs, (out_r, err_r, out_w, err_w) = _channel()
         try:
             with self._lock:
                 self.tell({"do": "fork"}, (theirs.fileno(), out_w, err_w))
@@ -177,6 +180,23 @@ class Zygote:
             os.close(out_w)
             os.close(err_w)
         return kernel
+
+    def adopt(self, pid: int) -> None:
+        """A copy of a kernel is the server's child now; it must not take it for a stray."""
+        with self._changed:
+            self._copies.add(pid)
+        self.tell({"do": "adopt", "pid": pid})
+
+    def replace(self, kernel: NativeKernel, pid: int) -> None:
+        """The kernel goes on in another process; the one it had is ended."""
+        self.tell({"do": "adopt", "pid": pid})
+        with self._changed:
+            self._kernels.pop(kernel.pid, None)
+            self._copies.add(kernel.pid)
+            self._kernels[pid] = kernel
+        with contextlib.suppress(KernelError):
+            self.tell({"do": "kill", "pid": kernel.pid})
+        kernel.pid = pid
 
     def take(self) -> NativeKernel:
         """The kernel forked ahead of time, or a new one."""
@@ -228,6 +248,35 @@ class Zygote:
         self.control.close()
 
 
+class Snapshot:
+    """A sleeping copy of a kernel. Gone when dropped, or when the kernel's owner goes."""
+
+    def __init__(self, control: socket.socket, pid: int) -> None:
+        self.control = control
+        self.pid = pid
+
+    @property
+    def alive(self) -> bool:
+        try:
+            return not self.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def memory(self) -> int:
+        """Its share of memory in bytes: what it has alone, and its part of what it shares."""
+        with contextlib.suppress(OSError, ValueError):
+            with open(f"/proc/{self.pid}/smaps_rollup") as file:
+                for line in file:
+                    if line.startswith("Pss:"):
+                        return int(line.split()[1]) * 1024
+        return 0
+
+    def drop(self) -> None:
+        self.control.close()
+
+
 class NativeKernel:
     kind = "native"
     language = "python"
@@ -275,6 +324,48 @@ class NativeKernel:
                 if event is not None:
                     yield event
         yield self._death(cell)
+
+    def snapshot(self) -> Snapshot | str:
+        """Set the state aside as it is now; or the reason why that cannot be."""
+        with self._busy:
+            try:
+                said, fd = self.wire.ask({"m": "snapshot"}, "snapshot", REQUEST_TIMEOUT)
+            except OSError:
+                return "the kernel is gone"
+        if fd is None:
+            return str(said.get("reason", "the kernel gave no reason"))
+        control = socket.socket(fileno=fd)
+        control.settimeout(REQUEST_TIMEOUT)
+        try:
+            pid = int(control.recv(32))
+        except (OSError, ValueError):
+            control.close()
+            return "the copy died at once"
+        control.settimeout(None)
+        self.zygote.adopt(pid)
+        return Snapshot(control, pid)
+
+    def rewind(self, snapshot: Snapshot) -> None:
+        """Be again what was set aside. The present process and all it started are ended."""
+        with self._busy:
+            ours, theirs, pipes = _channel()
+            try:
+                socket.send_fds(snapshot.control, [b"w"], [theirs.fileno(), *pipes[2:]])
+                wire = Wire(ours, *pipes[:2])
+                said, _ = wire.expect("awake", REQUEST_TIMEOUT)
+            except OSError as error:
+                ours.close()
+                raise KernelError(
+                    "that state is gone: its snapshot is no longer there",
+                    hint="rewind further back, or restart the session",
+                ) from error
+            finally:
+                theirs.close()
+                for fd in pipes[2:]:
+                    os.close(fd)
+            self.zygote.replace(self, said["pid"])
+            self.wire.close()
+            self.wire, self.alive, self._end = wire, True, None
 
     def _death(self, cell: str) -> KernelDied:
         self.alive = False
@@ -390,6 +481,17 @@ class NativeKernels:
             zygote.close()
 
 
+def _channel() -> tuple[socket.socket, socket.socket, tuple[int, int, int, int]]:
+    """A kernel's lines to the world: our socket, its socket, and pipes for stdout and stderr.
+
+    The pipes are: our end of both, then its end of both.
+    """
+    ours, theirs = socket.socketpair()
+    out_r, out_w = os.pipe2(os.O_CLOEXEC)
+    err_r, err_w = os.pipe2(os.O_CLOEXEC)
+    return ours, theirs, (out_r, err_r, out_w, err_w)
+
+
 def _finished(message: dict[str, Any], cell: str) -> CellFinished:
     error = None
     if message["status"] == "failed":
@@ -419,4 +521,4 @@ def _reason(end: Exit) -> str:
     return f"{text} (its memory peaked at {end.max_rss / 2**20:,.0f} MB)"
 
 
-__all__ = ["NativeKernel", "NativeKernels", "Zygote"]
+__all__ = ["NativeKernel", "NativeKernels", "Snapshot", "Zygote"]

@@ -35,6 +35,8 @@ class Wire:
         self._buffer = bytearray()
         self._scanned = 0
         self._ended = False
+        self._waiting: list[Message] = []
+        self._fds: list[int] = []
 
     def send(self, message: Message) -> None:
         self.sock.sendall(json.dumps(message).encode() + b"\n")
@@ -56,6 +58,9 @@ class Wire:
         Ends when the kernel is gone. Raw text arrives as stream messages in its place.
         """
         timeout = max(1, int(tick * 1000))
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            yield waiting
         eager = time.perf_counter() + EAGER
         while not self._ended:
             ready = self._poll.poll(0)
@@ -74,9 +79,34 @@ class Wire:
             if batch:
                 yield batch
 
-    def _messages(self) -> list[Message]:
+    def ask(self, message: Message, answer: str, timeout: float) -> tuple[Message, int | None]:
+        """Send a request to a kernel at rest; its answer, and the descriptor that came with it.
+
+        Text that arrives meanwhile, from children or threads of earlier cells, is kept for the
+        next cell.
+        """
+        self.send(message)
+        return self.expect(answer, timeout)
+
+    def expect(self, answer: str, timeout: float) -> tuple[Message, int | None]:
+        self._fds = []
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline and not self._ended:
+            if not self._poll.poll(50):
+                continue
+            for found in self._messages(with_fds=True):
+                if found["m"] == answer:
+                    return found, self._fds.pop() if self._fds else None
+                self._waiting.append(found)
+        raise ConnectionError("the kernel did not answer")
+
+    def _messages(self, *, with_fds: bool = False) -> list[Message]:
         try:
-            data = self.sock.recv(READ)
+            if with_fds:
+                data, fds, _, _ = socket.recv_fds(self.sock, READ, 1)
+                self._fds += fds
+            else:
+                data = self.sock.recv(READ)
         except (ConnectionResetError, BlockingIOError):
             data = b""
         if not data:

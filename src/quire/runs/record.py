@@ -129,12 +129,13 @@ class _Cell:
             text = f"[quire: {event.omitted:,} more outputs were cut here; all are in {event.path}]"
             self.add({"output_type": "display_data", "data": {"text/plain": text}, "metadata": {}})
             return
-        # Head and tail may meet: then nothing is missing and there is nothing to say.
-        marker = event.omitted and (
-            f"\n[quire: {event.omitted:,} characters of {event.what} were cut here; "
-            f"all of it is in {event.path}]\n"
-        )
-        self.add({"output_type": "stream", "name": event.what, "text": (marker or "") + event.tail})
+        marker = ""
+        if event.omitted:  # head and tail may meet: then nothing is missing
+            marker = (
+                f"\n[quire: {event.omitted:,} characters of {event.what} were cut here; "
+                f"all of it is in {event.path}]\n"
+            )
+        self.add({"output_type": "stream", "name": event.what, "text": marker + event.tail})
 
     def freeze(self, *, unfinished: CellStatus) -> CellRecord:
         spec = self.spec

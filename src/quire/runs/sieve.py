@@ -52,8 +52,8 @@ class _Stream:
         self.cell = cell
         self.name = name
         self.masker = masker
-        self.room = bounds.stream - bounds.tail
-        self.bounds = bounds
+        self.keep = max(1, min(bounds.tail, bounds.stream // 2))
+        self.room = max(0, bounds.stream - self.keep)
         self.passed: list[str] = []
         self.tail: deque[str] = deque()
         self.tail_size = 0
@@ -78,15 +78,15 @@ class _Stream:
 
     def _keep_tail(self, text: str) -> None:
         self.cut += len(text)
-        self.tail.append(text[-self.bounds.tail :])
+        self.tail.append(text[-self.keep :])
         self.tail_size += len(self.tail[-1])
-        while self.tail_size - len(self.tail[0]) >= self.bounds.tail:
+        while self.tail_size - len(self.tail[0]) >= self.keep:
             self.tail_size -= len(self.tail.popleft())
 
     def end(self) -> OutputCut | None:
         if not self.cut:
             return None
-        tail = "".join(self.tail)[-self.bounds.tail :]
+        tail = "".join(self.tail)[-self.keep :]
         omitted = self.cut - len(tail)
         return OutputCut(self.cell, self.name, omitted, self.path, tail)
 

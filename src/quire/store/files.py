@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -47,6 +48,19 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = 
             raise
         if durable:
             sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time, without a file of its own that could be left behind."""
+    with disk(str(folder)):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with disk(str(folder)):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def sync_folder(path: Path) -> None:

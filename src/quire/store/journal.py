@@ -20,13 +20,14 @@ BLOCK = 1 << 16  # bytes
 
 
 class Journal:
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
         self.path = path
         self._synced = time.monotonic()
         with disk(str(path)):
-            self._fd = os.open(path, flags | (os.O_CREAT | os.O_EXCL if create else 0), 0o600)
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._fd = os.open(path, flags, 0o600)
+            # Waits for the instant in which a reader may be asking whether we are there.
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
 
     def append(self, event: Event) -> None:
         """In the file when it returns: a kill of this process loses nothing that was appended."""
@@ -62,6 +63,16 @@ def read(path: Path) -> Iterator[Event]:
                 yield loads(line)
             except (ValueError, KeyError, TypeError):
                 return
+
+
+def amend(path: Path, event: Event) -> None:
+    """Append to the journal of a run whose writer has gone. The caller sees to it that it has."""
+    with disk(str(path)):
+        mend(path)
+        with open(path, "ab") as file:
+            file.write(dumps(event).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def mend(path: Path) -> None:

@@ -14,16 +14,17 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunNotFound
+from ..errors import RunNotFound, StorageError
 from ..runs.events import RunFinished
 from ..runs.notebook import dumps, notebook
 from ..runs.record import Record, fold
 from . import journal
-from .files import disk, write_atomic
+from .files import disk, locked, write_atomic
 
 _ID = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}-[a-z0-9-]+$")
 
@@ -76,14 +77,19 @@ class RunStore:
         self.version = version
 
     def create(self, run_id: str) -> RunFolder:
-        folder = RunFolder(self.root / run_id)
-        with disk(str(folder.path)):
+        """A folder for a run. Its id differs from the wanted one if that is already taken."""
+        with disk(str(self.root / run_id)):
             self.root.mkdir(parents=True, exist_ok=True)
             ignore = self.root.parent / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n")
-            folder.path.mkdir(mode=0o700)
-        return folder
+            while True:
+                folder = RunFolder(self.root / run_id)
+                try:
+                    folder.path.mkdir(mode=0o700)
+                    return folder
+                except FileExistsError:
+                    run_id = _next_id(run_id)
 
     def ids(self) -> list[str]:
         """All run ids, newest first."""
@@ -117,34 +123,47 @@ class RunStore:
     def read(self, folder: RunFolder) -> Record:
         """The record, from the journal alone."""
         alive = journal.is_live(folder.events)
-        with contextlib.suppress(FileNotFoundError):
-            return fold(journal.read(folder.events), alive=alive)
-        raise RunNotFound(
-            f"the run {folder.run_id} has no journal", hint="its folder was damaged or is new"
-        )
+        try:
+            record = fold(journal.read(folder.events), alive=alive)
+        except FileNotFoundError:
+            raise RunNotFound(
+                f"the run {folder.run_id} has no journal", hint="its folder was damaged or is new"
+            ) from None
+        # A run killed before its first event has an id all the same.
+        return record if record.run_id else replace(record, run_id=folder.run_id)
 
     def recover(self, folder: RunFolder) -> None:
-        """Finish the books of a run whose process was killed; leaves others alone."""
-        if not folder.events.exists() or folder.summary.exists() or journal.is_live(folder.events):
+        """Finish the books of a run whose process was killed; leaves others alone.
+
+        What cannot be written (a read-only disk, a full one) is left as it is: the journal can
+        still be read.
+        """
+        if not self._is_abandoned(folder):
             return
-        if not journal.finished(folder.events):
-            record = fold(journal.read(folder.events))
-            if not record.run_id:
-                return
-            with contextlib.suppress(BlockingIOError):
-                journal.mend(folder.events)
-                book = journal.Journal(folder.events, create=False)
-                at = max((c.finished or c.started for c in record.cells), default="")
-                book.append(RunFinished("died", at or record.started, 0.0, record.reason))
-                book.close()
-        record = self.read(folder)
-        folder.save(record, self.version)
+        with contextlib.suppress(StorageError), locked(folder.path):
+            if not self._is_abandoned(folder):
+                return  # somebody else was quicker
+            if not journal.finished(folder.events):
+                record = fold(journal.read(folder.events))
+                if not record.run_id:
+                    return
+                journal.amend(folder.events, _end_of(record))
+            folder.save(self.read(folder), self.version)
+
+    @staticmethod
+    def _is_abandoned(folder: RunFolder) -> bool:
+        return (
+            folder.events.exists()
+            and not folder.summary.exists()
+            and not journal.is_live(folder.events)
+        )
 
     def summary(self, run_id: str) -> dict[str, Any]:
         folder = RunFolder(self.root / run_id)
-        with contextlib.suppress(OSError, ValueError):
-            found: dict[str, Any] = json.loads(folder.summary.read_bytes())
-            return found
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            found = json.loads(folder.summary.read_bytes())
+            if isinstance(found, dict) and {"run_id", *_EMPTY} <= found.keys():
+                return found
         with contextlib.suppress(RunNotFound):
             return summary_of(self.read(folder)) | {"run_id": run_id}
         return _EMPTY | {"run_id": run_id}
@@ -153,6 +172,22 @@ class RunStore:
         for run_id in self.ids()[:limit]:
             self.recover(RunFolder(self.root / run_id))
             yield self.summary(run_id)
+
+
+def _end_of(record: Record) -> RunFinished:
+    """As far as the journal tells: the run went on at least until its last cell was seen."""
+    at = max((c.finished or c.started for c in record.cells), default="") or record.started
+    duration = 0.0
+    with contextlib.suppress(ValueError, TypeError):
+        span = datetime.fromisoformat(at) - datetime.fromisoformat(record.started)
+        duration = round(max(0.0, span.total_seconds()), 6)
+    return RunFinished("died", at, duration, record.reason)
+
+
+def _next_id(run_id: str) -> str:
+    """The id with the next of its 65,536 endings."""
+    stem, _, ending = run_id.rpartition("-")
+    return f"{stem}-{(int(ending, 16) + 1) % 0x10000:04x}"
 
 
 def summary_of(record: Record) -> dict[str, Any]:

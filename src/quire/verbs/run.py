@@ -11,6 +11,8 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +20,11 @@ from typing import Any
 
 from .. import __version__
 from ..document import params
-from ..errors import KernelNotFound, UsageError
+from ..errors import KernelNotFound, StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..kernel.calls import HungUp, Line
 from ..kernel.protocol import Kernel, KernelSpec
-from ..runs.events import Event, ToolCalled
+from ..runs.events import Event, RunFinished, ToolCalled
 from ..runs.masking import Masker
 from ..runs.plan import Limits, Plan, jsonable, run_id
 from ..runs.record import Fold, Record
@@ -124,7 +126,7 @@ class NotebookExecutor:
         self._fold = Fold()
         self._folder: RunFolder | None = None
         self._executor: LocalExecutor | None = None
-        self._alive = False
+        self._begun = self._alive = False
 
     @property
     def run_id(self) -> str:
@@ -146,6 +148,9 @@ class NotebookExecutor:
         self._cancelled.set()
 
     def __iter__(self) -> Iterator[Event]:
+        if self._begun:
+            raise UsageError(f"the run {self.run_id} has been started", hint="make another one")
+        self._begun = True
         engine = self.workspace.engine
         line = engine.calls.register(self._answer)
         kernel: Kernel | None = None
@@ -161,28 +166,40 @@ class NotebookExecutor:
         ws = self.workspace
         masker = Masker(secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask))
         self._folder = folder = ws.runs.create(self.plan.run_id)
+        self.plan = replace(self.plan, run_id=folder.run_id)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
-        self._executor = LocalExecutor(self.plan, kernel, sieve, self._cancel, self._now)
+        self._executor = executor = LocalExecutor(self.plan, kernel, sieve, self._cancel, self._now)
         journal = Journal(folder.events)
         self._alive = True
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
-            for event in self._executor.events():
-                journal.append(event)
-                self._fold.add(event)
-                yield event
+            # Closed at once when something goes wrong, so that the kernel is free to be ended.
+            with closing(executor.events()) as events:
+                for event in events:
+                    self._write(event, journal)
+                    yield event
         except GeneratorExit:
-            # The consumer stopped looking: what there is stays in the journal.
-            kernel.kill()
+            if self._alive:
+                kernel.kill()
+                with suppress(StorageError):
+                    for event in executor.abandoned():
+                        self._write(event, journal)
             raise
         finally:
             self._alive = False
             journal.close()
-        record = self.record
-        folder.save(record, __version__)
-        if self._output is not None:
-            write_atomic(self._output, folder.notebook.read_bytes())
+
+    def _write(self, event: Event, journal: Journal) -> None:
+        """Into the journal first; with the last event come the notebook and the summary."""
+        journal.append(event)
+        self._fold.add(event)
+        if isinstance(event, RunFinished):
+            self._alive = False
+            journal.close()
+            self.folder.save(self.record, __version__)
+            if self._output is not None:
+                write_atomic(self._output, self.folder.notebook.read_bytes())
 
     def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
         """A cell called. Runs on the call server's thread."""

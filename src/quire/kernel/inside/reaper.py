@@ -23,9 +23,9 @@ def die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def adopt_orphans() -> None:
+def adopt_orphans(*, on: bool = True) -> None:
     """Descendants whose parent dies become our children instead of init's."""
-    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
 
 
 def parents() -> dict[Process, int]:

@@ -44,13 +44,17 @@ class Channel:
                     return True
         return False
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any], fd: int | None = None) -> None:
         if not self.open:
             return
         with self.lock:
             if self.pipes_hold_text():
                 message["drain"] = True
-            self.sock.sendall(json.dumps(message, default=str).encode() + b"\n")
+            line = json.dumps(message, default=str).encode() + b"\n"
+            if fd is not None:
+                socket.send_fds(self.sock, [line[:1]], [fd])
+                line = line[1:]
+            self.sock.sendall(line)
 
     def receive(self) -> dict[str, Any] | None:
         """The next message from the other side, or None when it has gone."""

@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import os
 import random
+import selectors
 import signal
 import socket
 import sys
@@ -14,7 +15,7 @@ import threading
 import time
 from typing import Any
 
-from . import reaper
+from . import reaper, snapshot
 from . import shell as shells
 from .streams import Channel, OutStream
 
@@ -24,14 +25,10 @@ def main(shell: Any, channel_fd: int, out_fd: int, err_fd: int) -> None:
     os.setsid()
     reaper.die_with_parent()
     reaper.adopt_orphans()
-    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.dup2(out_fd, 1)
-    os.dup2(err_fd, 2)
-    # The private copies stay open for the look at what waits in the pipes; children get none.
-    channel = Channel(socket.socket(fileno=channel_fd), (out_fd, err_fd))
+    channel = _attach(channel_fd, out_fd, err_fd)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         worker = Worker(shell, channel)
         start = channel.receive()
@@ -41,15 +38,25 @@ def main(shell: Any, channel_fd: int, out_fd: int, err_fd: int) -> None:
     os._exit(0)
 
 
+def _attach(channel_fd: int, out_fd: int, err_fd: int) -> Channel:
+    os.dup2(out_fd, 1)
+    os.dup2(err_fd, 2)
+    # The private copies stay open for the look at what waits in the pipes; children get none.
+    return Channel(socket.socket(fileno=channel_fd), (out_fd, err_fd))
+
+
 class Worker:
     def __init__(self, shell: Any, channel: Channel) -> None:
         """Everything that can be done before it is known what the kernel is for."""
         self.shell = shell
         self.channel = channel
+        self.aside = False  # being forked into a snapshot just now
+        self.random_state: Any = None
         self.stdout = OutStream("stdout", 1, channel)
         self.stderr = OutStream("stderr", 2, channel)
         os.register_at_fork(after_in_child=self._forked)
-        self.loop = asyncio.new_event_loop()
+        # A selector without state in the kernel, which a fork would share with its snapshots.
+        self.loop = asyncio.SelectorEventLoop(selectors.PollSelector())
         asyncio.set_event_loop(self.loop)
         shells.settle(shell, self.stdout, self.stderr)
         # The first cell of a fork pays for copying the pages it touches: pay now.
@@ -78,6 +85,8 @@ class Worker:
 
     def _forked(self) -> None:
         """A child made by the cell (multiprocessing, os.fork): its text goes to fd 1 and 2."""
+        if self.aside:
+            return  # not a child of the cell but a copy of the kernel
         self.channel.open = False
         self.stdout.forget()
         self.stderr.forget()
@@ -87,6 +96,8 @@ class Worker:
         while (message := self._next()) is not None:
             if message["m"] == "execute":
                 self._execute(message)
+            elif message["m"] == "snapshot":
+                self._snapshot()
             elif message["m"] == "close":
                 break
         self._leave()
@@ -131,6 +142,56 @@ class Worker:
         verdict = self._verdict(result, interrupted)
         verdict["took"] = time.perf_counter() - began
         self.channel.send(verdict)
+
+    def _snapshot(self) -> None:
+        """Set a copy aside, or say why not. Returns in the live process and in woken copies."""
+        reason = snapshot.obstacle(self._descriptors())
+        if reason:
+            self.channel.send({"m": "snapshot", "reason": reason})
+            return
+        ours, theirs = socket.socketpair()
+        self.random_state = random.getstate()  # Python seeds anew in every fork
+        self.aside = True
+        if snapshot.fork_aside():
+            ours.close()
+            self._let_go()
+            self._wake(*snapshot.sleep(theirs))
+            return
+        self.aside = False
+        theirs.close()
+        self.channel.send({"m": "snapshot"}, ours.fileno())
+        ours.close()
+
+    def _descriptors(self) -> set[int]:
+        """What the engine itself holds open."""
+        loop: Any = self.loop
+        own = {self.channel.sock.fileno(), *self.channel.watched}
+        own |= {part.fileno() for part in (loop._ssock, loop._csock) if part is not None}
+        return own
+
+    def _let_go(self) -> None:
+        """A snapshot holds nothing of the live kernel: its end must be seen by those outside."""
+        self.channel.sock.close()
+        for fd in self.channel.watched:
+            os.close(fd)
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (1, 2):
+            os.dup2(null, fd)
+        os.close(null)
+
+    def _wake(self, channel_fd: int, out_fd: int, err_fd: int) -> None:
+        """This copy is the live kernel now."""
+        random.setstate(self.random_state)
+        reaper.adopt_orphans()
+        self.aside = False
+        channel = _attach(channel_fd, out_fd, err_fd)
+        self.channel = self.shell.quire_wire.channel = channel
+        for stream in (self.stdout, self.stderr):
+            stream.channel = channel
+        loop: Any = self.loop
+        loop._close_self_pipe()
+        loop._make_self_pipe()
+        channel.send({"m": "awake", "pid": os.getpid()})
 
     def _end_streams(self) -> None:
         for current in (sys.stdout, sys.stderr):  # a cell may have put its own there

@@ -21,6 +21,7 @@ from typing import Any
 
 # What a fork needs of the other side: the kernel's channel, its stdout and its stderr.
 FDS = 3
+GRACE = 0.4  # seconds before a child that is no kernel is ended
 QUIET = 0.2  # seconds without a request, after which there is time to warm up
 
 
@@ -33,9 +34,9 @@ class Zygote:
         self.shell = shell
         self.kernels: set[int] = set()
         self.warm = False
-        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self.wake = read
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self.strays: dict[tuple[int, int], float] = {}
+        self.wake, self.waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self.waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._leave)
@@ -52,8 +53,10 @@ class Zygote:
     def serve(self) -> None:
         while True:
             watched: list[Any] = [self.control, self.wake]
-            ready, _, _ = select.select(watched, [], [], None if self.warm else QUIET)
-            if not ready:
+            ready, _, _ = select.select(watched, [], [], self.patience())
+            if self.strays:
+                self.end_strays()
+            elif not ready and not self.warm:
                 self.warm_up()
             if self.wake in ready:
                 with contextlib.suppress(BlockingIOError):
@@ -65,6 +68,11 @@ class Zygote:
                     break
                 self.obey(json.loads(data), fds)
         self.end_all()
+
+    def patience(self) -> float | None:
+        if self.strays:
+            return GRACE / 4
+        return None if self.warm else QUIET
 
     def warm_up(self) -> None:
         """Nobody wants anything just now: do what the first cells of kernels would have to."""
@@ -80,6 +88,8 @@ class Zygote:
     def obey(self, message: dict[str, Any], fds: list[int]) -> None:
         if message["do"] == "fork":
             self.fork(fds)
+        elif message["do"] == "adopt":
+            self.kernels.add(message["pid"])  # a snapshot, or a kernel woken from one
         elif message["pid"] not in self.kernels:
             return  # already buried: its pid may be somebody else's by now
         elif message["do"] == "kill":
@@ -92,7 +102,9 @@ class Zygote:
         pid = os.fork()
         if pid == 0:
             self.control.close()
-            os.close(self.wake)
+            signal.set_wakeup_fd(-1)
+            for fd in (self.wake, self.waker):
+                os.close(fd)
             from . import worker
 
             worker.main(self.shell, *fds)
@@ -102,38 +114,40 @@ class Zygote:
         self.tell(forked=pid)
 
     def bury(self) -> None:
-        """Report kernels that ended, and end what they left behind."""
-        orphans = False
+        """Report kernels that ended, and look for what they left behind."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 break
             if pid == 0:
-                # Live kernels adopt their own orphans, so whoever else is our child has lost its
-                # kernel and must not outlive it.
-                orphans = self.end_strays()
-                if not orphans:
-                    break
-                continue
+                break
             if pid in self.kernels:
                 self.kernels.discard(pid)
-                self.end_strays()
                 self.tell(
                     exited=pid,
                     signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
                     status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
                     max_rss=usage.ru_maxrss * 1024,
                 )
+        self.end_strays()
 
-    def end_strays(self) -> bool:
-        me = os.getpid()
-        found = False
-        for (pid, _), parent in self.reaper.parents().items():
-            if parent == me and pid not in self.kernels:
-                self.reaper.kill_tree(pid)
-                found = True
-        return found
+    def end_strays(self, grace: float = GRACE) -> None:
+        """End children that are no kernels of ours.
+
+        Live kernels adopt their own orphans, so whoever else is our child has lost its kernel and
+        must not outlive it. Except for the copies of kernels, which become our children a moment
+        before we are told so: hence the grace.
+        """
+        me, now = os.getpid(), time.monotonic()
+        found: dict[tuple[int, int], float] = {}
+        for process, parent in self.reaper.parents().items():
+            if parent != me or process[0] in self.kernels:
+                continue
+            found[process] = since = self.strays.get(process, now)
+            if now - since >= grace:
+                self.reaper.kill_tree(process[0])
+        self.strays = found
 
     def end_all(self) -> None:
         deadline = time.monotonic() + 4
@@ -141,7 +155,7 @@ class Zygote:
             self.reaper.kill_tree(pid)
         self.kernels.clear()
         while time.monotonic() < deadline:
-            self.end_strays()
+            self.end_strays(grace=0.0)
             try:
                 os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
