@@ -60,7 +60,7 @@ def read(root: Path) -> Config:
     for file in FILES:
         path = root / file
         try:
-            data = tomllib.loads(path.read_text("utf-8"))
+            data: Any = tomllib.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             continue
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -71,7 +71,11 @@ def read(root: Path) -> Config:
             raise ConfigError(
                 f"cannot read {path}: {error.strerror}", hint="check its permissions"
             ) from error
-        table = data if file == "quire.toml" else data.get("tool", {}).get("quire")
-        if table is not None:
-            return parse(table, str(path))
+        if file != "quire.toml":
+            tools = data.get("tool")
+            data = tools.get("quire") if isinstance(tools, dict) else None
+        if data is not None and not isinstance(data, dict):
+            raise ConfigError(f"{path}: tool.quire must be a table", hint="[tool.quire]")
+        if data is not None:
+            return parse(data, str(path))
     return Config()

@@ -4,8 +4,8 @@ How to write a page that can be checked; directives are HTML comments right abov
 
     ```console     lines that start with `$ ` are run by bash, one after the other, in the page's
                    own scratch workspace, which has the repository's notebooks/ in it. The lines
-                   below a command are its output, stdout and stderr together; without any, only the exit
-                   status counts. `…` stands for anything.
+                   below a command are its output, stdout and stderr together; without any, only the
+                   exit status counts. `…` stands for anything.
     ```python      run as a script; a ```text block right below it is what it prints
     ```toml        must be a valid configuration
     ```json        must be JSON

@@ -34,7 +34,7 @@ def test_a_failure_leaves_what_was_there(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, step, fail)
-    with pytest.raises(StorageError, match="cannot write .*No space left") as caught:
+    with pytest.raises(StorageError, match=r"cannot write .*No space left") as caught:
         write_atomic(path, b"new")
     assert "free some space" in caught.value.hint
     assert [p.read_bytes() for p in tmp_path.iterdir()] == ([] if old is None else [old])

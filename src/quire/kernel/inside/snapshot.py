@@ -75,7 +75,7 @@ def _files(own: Collection[int]) -> str:
 
 
 def own_files() -> None:
-    """Give files that are open for reading a position of their own, not shared with the live one."""
+    """Give files that are open for reading a position of their own."""
     for name in os.listdir("/proc/self/fd"):
         fd = int(name)
         with contextlib.suppress(OSError):

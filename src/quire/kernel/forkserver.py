@@ -1,0 +1,230 @@
+"""Our side of a fork server: the process that imports IPython once and forks kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import KernelError, KernelNotFound
+from .nativewire import Wire
+
+ZYGOTE = Path(__file__).parent / "inside" / "zygote.py"
+START_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    signal: int | None
+    status: int | None
+    max_rss: int
+
+    @property
+    def reason(self) -> str:
+        import signal
+
+        if self.signal is not None:
+            try:
+                name = signal.Signals(self.signal).name
+            except ValueError:
+                name = f"signal {self.signal}"
+            text = f"the kernel was killed by {name}"
+            if self.signal == signal.SIGKILL:
+                text += ", as the system does when memory runs out"
+        else:
+            text = f"the kernel exited with status {self.status}"
+        return f"{text} (its memory peaked at {self.max_rss / 2**20:,.0f} MB)"
+
+
+class Zygote:
+    """Our side of one fork server."""
+
+    def __init__(self, python: str, preload: tuple[str, ...], env: Mapping[str, str]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                self.process = subprocess.Popen(
+                    [python, str(ZYGOTE), str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    env=dict(env),
+                    # A Ctrl-C in our terminal is ours to pass on, not for kernels to receive.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise KernelNotFound(
+                    f"cannot start the interpreter {python}: {error.strerror}",
+                    hint="give --python the path of a Python that has IPython installed",
+                ) from error
+        self.python = python
+        self.control = ours
+        self.info: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._forked: list[int] = []
+        self._watchers: dict[int, Callable[[], None]] = {}
+        self._exits: dict[int, Exit] = {}
+        self._copies: set[int] = set()
+        self.alive = True
+        ours.send(json.dumps({"preload": list(preload)}).encode())
+        threading.Thread(target=self._listen, name="quire-zygote", daemon=True).start()
+
+    def wait_ready(self) -> None:
+        with self._changed:
+            ready = self._changed.wait_for(lambda: self.info or not self.alive, START_TIMEOUT)
+        if not ready or not self.alive:
+            self.close()
+            raise self._failure()
+
+    def _failure(self) -> KernelError:
+        said = b""
+        if self.process.stderr is not None:
+            with contextlib.suppress(OSError, ValueError):
+                said = self.process.stderr.read()[-4000:]
+        text = said.decode("utf-8", "replace")
+        if "No module named 'IPython'" in text or "No module named 'traitlets'" in text:
+            return KernelNotFound(  # type: ignore[return-value]
+                f"{self.python} has no IPython",
+                hint=f"install it there: {self.python} -m pip install ipykernel",
+            )
+        last = text.strip().splitlines()[-1:] or ["it gave no reason"]
+        return KernelError(
+            f"the kernel server of {self.python} did not start: {last[0]}",
+            hint="run that interpreter by hand with -c 'import ipykernel' to see why",
+        )
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                data = self.control.recv(65536)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            message = json.loads(data)
+            with self._changed:
+                if "ready" in message:
+                    self.info = message
+                elif "forked" in message:
+                    self._forked.append(message["forked"])
+                elif "exited" in message:
+                    self._exited(message)
+                self._changed.notify_all()
+        with self._changed:
+            self.alive = False
+            for gone in self._watchers.values():
+                gone()
+            self._changed.notify_all()
+        self.process.wait()
+        if self.process.stderr is not None and self.info:
+            self.process.stderr.close()
+
+    def _exited(self, message: dict[str, Any]) -> None:
+        pid = message["exited"]
+        if pid in self._copies:
+            self._copies.discard(pid)
+            return
+        self._exits[pid] = Exit(message["signal"], message["status"], message["max_rss"])
+        gone = self._watchers.pop(pid, None)
+        if gone is not None:
+            gone()
+
+    def tell(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
+        try:
+            socket.send_fds(self.control, [json.dumps(message).encode()], list(fds))
+        except OSError as error:
+            raise KernelError(
+                "the kernel server has gone", hint="run the command again; it starts a new one"
+            ) from error
+
+    def fork(self) -> tuple[int, Wire]:
+        """A new process that waits to be told what world it is in."""
+        ours, theirs, (out_r, err_r, out_w, err_w) = channel()
+        try:
+            with self._lock:
+                self.tell({"do": "fork"}, (theirs.fileno(), out_w, err_w))
+                with self._changed:
+                    self._changed.wait_for(lambda: self._forked or not self.alive, START_TIMEOUT)
+                    if not self._forked:
+                        raise KernelError("the kernel server has gone", hint="try again")
+                    pid = self._forked.pop()
+        except BaseException:
+            ours.close()
+            os.close(out_r)
+            os.close(err_r)
+            raise
+        finally:
+            theirs.close()
+            os.close(out_w)
+            os.close(err_w)
+        return pid, Wire(ours, out_r, err_r)
+
+    def watch(self, pid: int, gone: Callable[[], None]) -> None:
+        """Call `gone` when that process ends, or at once if it has."""
+        with self._changed:
+            self._watchers[pid] = gone
+            over = pid in self._exits or not self.alive
+        if over:
+            gone()
+
+    def adopt(self, pid: int) -> None:
+        """A copy of a kernel is the server's child now; it must not take it for a stray."""
+        with self._changed:
+            self._copies.add(pid)
+        self.tell({"do": "adopt", "pid": pid})
+
+    def replace(self, old: int, new: int, gone: Callable[[], None]) -> None:
+        """A kernel goes on in another process; the one it had is ended."""
+        self.tell({"do": "adopt", "pid": new})
+        with self._changed:
+            self._watchers.pop(old, None)
+            self._copies.add(old)
+        self.watch(new, gone)
+        with contextlib.suppress(KernelError):
+            self.tell({"do": "kill", "pid": old})
+
+    def exit_of(self, pid: int, timeout: float) -> Exit | None:
+        with self._changed:
+            self._changed.wait_for(lambda: pid in self._exits or not self.alive, timeout)
+            return self._exits.pop(pid, None)
+
+    def forget(self, pid: int) -> None:
+        with self._changed:
+            self._exits.pop(pid, None)
+
+    def kernels(self) -> int:
+        with self._changed:
+            return len(self._watchers)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            # Half-closed: the server sees the end, and we still hear it go.
+            self.control.shutdown(socket.SHUT_WR)
+        try:
+            self.process.wait(6)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.alive = False
+        self.control.close()
+
+
+def channel() -> tuple[socket.socket, socket.socket, tuple[int, int, int, int]]:
+    """A kernel's lines to the world: our socket, its socket, and pipes for stdout and stderr.
+
+    The pipes are: our end of both, then its end of both.
+    """
+    ours, theirs = socket.socketpair()
+    out_r, out_w = os.pipe2(os.O_CLOEXEC)
+    err_r, err_w = os.pipe2(os.O_CLOEXEC)
+    return ours, theirs, (out_r, err_r, out_w, err_w)

@@ -1,0 +1,37 @@
+"""Sleeping copies of a kernel, as seen from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+
+class Snapshot:
+    """A sleeping copy of a kernel. Gone when dropped, or when the kernel's owner goes."""
+
+    def __init__(self, control: socket.socket, pid: int) -> None:
+        self.control = control
+        self.pid = pid
+
+    @property
+    def alive(self) -> bool:
+        try:
+            return self.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def memory(self) -> int:
+        """Its share of memory in bytes: what it has alone, and its part of what it shares."""
+        with (
+            contextlib.suppress(OSError, ValueError),
+            open(f"/proc/{self.pid}/smaps_rollup") as file,
+        ):
+            for line in file:
+                if line.startswith("Pss:"):
+                    return int(line.split()[1]) * 1024
+        return 0
+
+    def drop(self) -> None:
+        self.control.close()

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from quire.config import Config, parse, read
+from quire.errors import ConfigError
+
+ALL = """
+preload = ["pandas", "numpy"]
+python = "/usr/bin/python3"
+kernel = "ir"
+cell_timeout = 60
+timeout = 600.5
+mask = ["MY_*", "OTHER"]
+host_idle = 10
+depth = 3
+stream_limit = 1000
+display_limit = 10
+"""
+
+
+def test_nothing_is_said() -> None:
+    assert parse({}, "x") == Config()
+
+
+def test_every_key(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text(ALL)
+    assert read(tmp_path) == Config(
+        preload=("pandas", "numpy"),
+        python="/usr/bin/python3",
+        kernel="ir",
+        cell_timeout=60,
+        timeout=600.5,
+        mask=("MY_*", "OTHER"),
+        host_idle=10,
+        depth=3,
+        stream_limit=1000,
+        display_limit=10,
+    )
+    for field in fields(Config):
+        assert f"\n{field.name} = " in ALL
+
+
+def test_a_table_in_pyproject(tmp_path: Path) -> None:
+    assert read(tmp_path) == Config()
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert read(tmp_path) == Config()
+    (tmp_path / "pyproject.toml").write_text("[tool.quire]\ndepth = 2\n")
+    assert read(tmp_path).depth == 2
+    (tmp_path / "quire.toml").write_text("depth = 5\n")
+    assert read(tmp_path).depth == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "hint"),
+    [
+        ("preloaded = []", "unknown key 'preloaded'", "did you mean 'preload'?"),
+        ("zzz = 1", "unknown key 'zzz'", "known keys: preload"),
+        ("preload = 'pandas'", "preload must be a list of strings", 'preload = ["a", "b"]'),
+        ("mask = [1]", "mask must be a list of strings", "mask"),
+        ("python = 3", "python must be a string", "python"),
+        ("timeout = 0", "timeout must be a positive number", "timeout = 60"),
+        ("timeout = -1", "timeout must be a positive number", ""),
+        ("timeout = true", "timeout must be a positive number", ""),
+        ("timeout = '5'", "timeout must be a positive number", ""),
+        ("timeout = nan", "timeout must be a positive number", ""),
+        ("depth = 1.5", "depth must be a positive number", ""),
+        ("depth = ", "is not valid TOML", ""),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str, hint: str) -> None:
+    (tmp_path / "quire.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path)
+    assert said in caught.value.message
+    assert str(tmp_path / "quire.toml") in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["tool = 3", "tool = []", "[tool]\nother = 1"])
+def test_somebody_elses_pyproject_may_hold_anything(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert read(tmp_path) == Config()
+
+
+def test_our_own_table_must_be_one(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool]\nquire = 3")
+    with pytest.raises(ConfigError, match=r"tool\.quire must be a table"):
+        read(tmp_path)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        read(tmp_path)
+    (tmp_path / "quire.toml").unlink()
+    (tmp_path / "quire.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot read"):
+        read(tmp_path)
