@@ -41,12 +41,18 @@ Serve = Callable[[Request], int]
 
 class Host:
     def __init__(
-        self, path: str, serve: Serve, idle: float, describe: Callable[[], dict[str, Any]] = dict
+        self,
+        path: str,
+        serve: Serve,
+        idle: float = 1800.0,
+        describe: Callable[[], dict[str, Any]] = dict,
+        in_use: Callable[[], bool] = bool,
     ) -> None:
         self.path = path
         self.serve_request = serve
         self.idle = idle
         self.describe = describe
+        self.in_use = in_use
         self.started = time.time()
         self._listener = socket.socket(socket.AF_UNIX)
         self._active: set[int] = set()
@@ -105,7 +111,8 @@ class Host:
 
     def _is_idle(self) -> bool:
         with self._changed:
-            return not self._active and time.monotonic() - self._last > self.idle
+            quiet = not self._active and time.monotonic() - self._last > self.idle
+        return quiet and not self.in_use()
 
     def _stop(self) -> None:
         self._stopping = True

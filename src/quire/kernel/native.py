@@ -258,7 +258,7 @@ class NativeKernels:
         with self._lock:
             zygotes = list(self._zygotes.values())
         return [
-            {"pid": z.process.pid, "python": z.python, "kernels": z.kernels(), **z.info}
+            {"pid": z.process.pid, "interpreter": z.python, "kernels": z.kernels(), **z.info}
             for z in zygotes
             if z.alive
         ]

@@ -145,6 +145,49 @@ class RunFinished:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    session: str
+    at: str
+    task: str
+    # Parameters, kernel, cwd: what a fresh kernel for this session needs.
+    plan: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CellSubmitted:
+    """A session is about to run this. `order` counts what ran in the session."""
+
+    cell: str
+    order: int
+    index: int | None  # place in the document; None for loose code
+    title: str
+    source: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """The kernel is as it was before `order` ran; what ran from there on is undone."""
+
+    order: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReplaced:
+    """A new kernel, or none yet: the state of the one before is gone."""
+
+    epoch: int
+    reason: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed:
+    at: str
+
+
 Event = (
     RunStarted
     | CellStarted
@@ -158,6 +201,11 @@ Event = (
     | CellFinished
     | KernelDied
     | RunFinished
+    | SessionOpened
+    | CellSubmitted
+    | Rewound
+    | KernelReplaced
+    | SessionClosed
 )
 
 _TYPES: dict[str, type[Any]] = {
@@ -175,6 +223,11 @@ _TYPES: dict[str, type[Any]] = {
         CellFinished,
         KernelDied,
         RunFinished,
+        SessionOpened,
+        CellSubmitted,
+        Rewound,
+        KernelReplaced,
+        SessionClosed,
     )
 }
 _FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in (*_TYPES.values(), CellError)}

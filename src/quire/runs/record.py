@@ -11,19 +11,26 @@ from .events import (
     CellFinished,
     CellStarted,
     CellStatus,
+    CellSubmitted,
     Event,
     KernelDied,
+    KernelReplaced,
     Outcome,
     OutputAdded,
     OutputCut,
     OutputsCleared,
     OutputUpdated,
     ResultGlued,
+    Rewound,
     RunFinished,
     RunStarted,
+    SessionClosed,
+    SessionOpened,
     ToolCalled,
     Warned,
 )
+
+SESSION_EVENTS = (SessionOpened, CellSubmitted, Rewound, KernelReplaced, SessionClosed)
 
 RunState = Outcome | Literal["running"]
 
@@ -195,6 +202,8 @@ class Fold:
         if isinstance(event, ToolCalled):
             self._calls.append(event)
             return
+        if isinstance(event, SESSION_EVENTS):
+            return  # a session has a journal of its own, and another way to read it
         cell = self._cells.get(event.cell)
         if cell is None:
             return

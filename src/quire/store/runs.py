@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,19 @@ class RunStore:
             names = os.listdir(self.root)
         except FileNotFoundError:
             return []
-        return sorted((name for name in names if _ID.match(name)), reverse=True)
+        ids = sorted((name for name in names if _ID.match(name)), reverse=True)
+        # Ids sort by the second; runs of the same second by the clock of their journals.
+        out: list[str] = []
+        for _, same in groupby(ids, key=lambda run_id: run_id[:17]):
+            group = list(same)
+            out += group if len(group) == 1 else sorted(group, key=self._began, reverse=True)
+        return out
+
+    def _began(self, run_id: str) -> str:
+        events = RunFolder(self.root / run_id).events
+        with contextlib.suppress(OSError, ValueError, KeyError), open(events, "rb") as file:
+            return str(json.loads(file.readline())["at"])
+        return ""
 
     def find(self, name: str) -> RunFolder:
         """A run by its id, a unique beginning of it, or `last`."""
@@ -115,10 +128,8 @@ class RunStore:
     def _newest(self, ids: list[str]) -> str:
         if not ids:
             raise RunNotFound("no task has run here yet", hint="run one: quire run notebooks/x.py")
-        # Ids sort by the second; among those of the same one the clock of the record decides.
-        second = ids[0][:17]
-        same = [i for i in ids if i.startswith(second)]
-        return max(same, key=lambda i: (self.summary(i)["started"], i))
+        # What a task ran belongs to that task: the last run is the last one somebody asked for.
+        return next((i for i in ids if not self.summary(i)["parent"]), ids[0])
 
     def read(self, folder: RunFolder) -> Record:
         """The record, from the journal alone."""

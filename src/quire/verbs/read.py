@@ -23,7 +23,7 @@ def read(workspace: Workspace, path: str | Path) -> Source:
     try:
         data = full.read_bytes()
     except FileNotFoundError:
-        raise DocumentError(f"there is no file {path}", hint=_nearby(full)) from None
+        raise DocumentError(f"there is no file {path}", hint=_nearby(Path(path), full)) from None
     except IsADirectoryError:
         raise DocumentError(
             f"{path} is a folder, not a task", hint=f"name a task in it: {_inside(full)}"
@@ -42,15 +42,15 @@ def read(workspace: Workspace, path: str | Path) -> Source:
     return Source(full.resolve(), text, document)
 
 
-def _nearby(path: Path) -> str:
+def _nearby(asked: Path, full: Path) -> str:
     import difflib
 
     try:
-        names = [p.name for p in path.parent.iterdir() if p.suffix in (".py", ".ipynb")]
+        names = [p.name for p in full.parent.iterdir() if p.suffix in (".py", ".ipynb")]
     except OSError:
         return "check the path"
-    near = difflib.get_close_matches(path.name, names, 1, 0.5)
-    return f"did you mean {path.parent.name or '.'}/{near[0]}?" if near else "check the path"
+    near = difflib.get_close_matches(full.name, names, 1, 0.7)
+    return f"did you mean {asked.parent / near[0]}?" if near else "check the path"
 
 
 def _inside(folder: Path) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from typing import Any
 
 from .. import __version__
+from ..errors import QuireError
 from ..kernel import hostline
 from ..kernel.host import Host, Request
+
+IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
 
 
 def main() -> None:
@@ -34,7 +38,7 @@ def main() -> None:
     def describe() -> dict[str, Any]:
         return {"version": __version__, "zygotes": engine.kernels.native.status()}
 
-    host = Host(path, serve, idle=1800.0, describe=describe)
+    host = Host(path, serve, describe=describe)
     if not host.listen():
         # Another client was quicker. Ours may talk to that host as soon as it answers.
         deadline = time.monotonic() + 10
@@ -46,25 +50,34 @@ def main() -> None:
     os.write(ready, b"1")
     os.close(ready)
     os.chdir(root)
-    _warm_up(engine, Workspace(root, cwd=root))
+    workspace = Workspace(root, cwd=root)
+    with contextlib.suppress(QuireError):  # who runs something is told what is wrong with it
+        host.idle = workspace.config.host_idle
+    _warm_up(engine, workspace)
     try:
         host.serve()
     finally:
         engine.close()
 
 
-def _warm_up(engine: Any, workspace: Any) -> None:
-    """Start the first fork server, and import what every run needs while it starts."""
-    from ..errors import QuireError
+def _warm_up(engine: Any, workspace: Any) -> float:
+    """Start the first fork server, and import what every run needs while it starts.
+
+    Returns for how long the workspace wants an idle host.
+    """
     from ..kernel.protocol import KernelSpec
 
+    idle = IDLE
     try:
         config = workspace.config
+        idle = config.host_idle
         spec = KernelSpec(workspace.root, workspace.env, "", config.python, config.preload)
         engine.kernels.native.zygote(spec)
     except (QuireError, OSError):
         pass  # the first run meets the same problem, and has somebody to tell
     from . import cli  # noqa: F401
+
+    return idle
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def _picture(name: str, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         raise TypeError(
             f"cannot glue {name!r}: a {type(value).__name__} is neither JSON, a data frame nor "
             "something with a picture. Glue the parts that matter."
-        )
+        ) from None
     figure = sys.modules.get("matplotlib.pyplot")
     if figure is not None and type(value).__name__ == "Figure":
         figure.close(value)  # it has been shown; the end of the cell must not show it again

@@ -15,7 +15,7 @@ def host() -> None:
     """Look at or stop the process that keeps kernels warm."""
 
 
-@host.command()
+@host.command(epilog="Example: quire host status --json")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object on stdout.")
 @click.pass_obj
 def status(app: App, as_json: bool) -> None:
@@ -34,10 +34,11 @@ def status(app: App, as_json: bool) -> None:
             f"{runs} run{'s' * (runs != 1)} under way"
         )
         for zygote in told["zygotes"]:
-            app.terminal.out(f"  Python {zygote.get('python', '…')} at {zygote['python']}")
+            version = zygote.get("python", "…")
+            app.terminal.out(f"  Python {version} at {zygote['interpreter']}")
 
 
-@host.command()
+@host.command(epilog="Example: quire host stop")
 @click.pass_obj
 def stop(app: App) -> None:
     """Stop it. Runs under way are cancelled and keep their records."""

@@ -146,6 +146,9 @@ def _text(output: Any) -> str:
         return "\n".join(output.get("traceback") or [f"{output['ename']}: {output['evalue']}"])
     data = output["data"]
     text = data.get("text/plain")
+    scrap = (output.get("metadata") or {}).get("scrapbook")
+    if text is None and isinstance(scrap, dict):
+        return f"glued {scrap.get('name')}"
     others = [mime for mime in data if mime != "text/plain"]
     if text is None:
         return f"<{', '.join(others)}>"

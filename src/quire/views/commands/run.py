@@ -149,7 +149,8 @@ def params(app: App, path: str, as_json: bool) -> None:
         return
     width = max(len(p.name) for p in found)
     kinds = max(len(p.type) for p in found)
-    for p in found:
-        default = "required" if p.required else f"= {p.default_source}"
-        text = f"{p.name:<{width}}  {p.type:<{kinds}}  {default:<16}  {p.help}"
+    defaults = ["required" if p.required else f"= {p.default_source}" for p in found]
+    room = min(40, max(map(len, defaults)))
+    for p, default in zip(found, defaults, strict=True):
+        text = f"{p.name:<{width}}  {p.type:<{kinds}}  {default:<{room}}  {p.help}"
         app.terminal.out(plain(text).rstrip())

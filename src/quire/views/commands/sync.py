@@ -26,13 +26,23 @@ def sync(app: App, paths: tuple[str, ...], check: bool, as_json: bool) -> int:
     if as_json:
         emit_json(
             app,
-            [{"source": str(s.source), "target": str(s.target), "action": s.action} for s in found],
+            [
+                {
+                    "source": str(s.source),
+                    "target": str(s.target),
+                    "action": s.action,
+                    "hint": s.hint,
+                }
+                for s in found
+            ],
         )
     else:
         for item in found:
             if item.action != "unchanged":
                 target = relative(item.target, app.cwd)
                 app.terminal.out(f"{item.action}: {relative(item.source, app.cwd)} -> {target}")
+                if item.hint:
+                    app.terminal.err(f"hint: {item.hint}")
         if not any(item.action != "unchanged" for item in found):
             app.terminal.out(f"{len(found)} in step")
     conflict = any(item.action == "conflict" for item in found)

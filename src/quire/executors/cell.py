@@ -1,0 +1,164 @@
+"""Run one cell on a kernel: watch its limits, pass its output through the sieve, judge its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from typing import Protocol
+
+from ..document.model import Cell
+from ..kernel.protocol import Kernel
+from ..runs.events import (
+    CellError,
+    CellFinished,
+    CellStarted,
+    CellStatus,
+    Event,
+    KernelDied,
+    Outcome,
+)
+from ..runs.sieve import Sieve
+
+TICK = 0.1
+REASON = 2_000  # characters
+
+
+class Cancel(Protocol):
+    """Asked between events: has somebody called this off? A threading.Event is one."""
+
+    def is_set(self) -> bool: ...
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Limit:
+    """When a cell has to be over, and how to say that it was not."""
+
+    deadline: float | None = None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Stopping:
+    """A cell that is being ended: first asked, then made to."""
+
+    status: CellStatus
+    outcome: Outcome
+    reason: str
+    kill_at: float
+    killed: bool = False
+
+
+@dataclass(slots=True)
+class CellRunner:
+    """Runs cells one after another. `outcome` and `reason` are those of the last; `stop` says
+    that nothing should follow it."""
+
+    kernel: Kernel
+    sieve: Sieve
+    cancel: Cancel
+    now: Callable[[], datetime] = utc_now
+    grace: float = 2.0
+    # What others have to say about this run while it goes on: tool calls, warnings.
+    inbox: SimpleQueue[Event] = field(default_factory=SimpleQueue)
+    current: str = ""
+    began: float | None = None  # when the cell under way did
+    outcome: Outcome = "ok"
+    reason: str = ""
+    stop: bool = False
+
+    def at(self) -> str:
+        return self.now().isoformat()
+
+    def run(self, cell: Cell, limit: Limit) -> Iterator[Event]:
+        self.current = cell.id
+        began = self.began = time.monotonic()
+        yield CellStarted(cell.id, self.at())
+        if cell.source.strip():
+            yield from self._executed(cell, limit, began)
+        else:
+            yield CellFinished(cell.id, "ok", at=self.at())
+        self.began = None
+
+    def abandoned(self) -> Iterator[Event]:
+        """How a cell ends that nobody follows any more. The kernel is the caller's to end."""
+        if self.began is not None:
+            yield from self.sieve.end_cell(self.current)
+            duration = round(time.monotonic() - self.began, 6)
+            yield CellFinished(self.current, "cancelled", at=self.at(), duration=duration)
+        self.outcome, self.reason = "cancelled", "whoever followed it stopped before its end"
+
+    def _executed(self, cell: Cell, limit: Limit, began: float) -> Iterator[Event]:
+        stopping: _Stopping | None = None
+        for event in self.kernel.execute(cell.source, cell.id, tick=TICK):
+            yield from self.waiting()
+            if isinstance(event, CellFinished):
+                duration = round(time.monotonic() - began, 6)
+                done = replace(event, at=self.at(), duration=duration)
+                yield from self.sieve.take(self._judged(done, cell, stopping))
+            elif isinstance(event, KernelDied):
+                yield from self._died(event, stopping, began)
+            else:
+                if event is not None:
+                    yield from self.sieve.take(event)
+                stopping = self._watch(stopping, limit)
+
+    def waiting(self) -> Iterator[Event]:
+        while True:
+            try:
+                yield self.inbox.get_nowait()
+            except Empty:
+                return
+
+    def _watch(self, stopping: _Stopping | None, limit: Limit) -> _Stopping | None:
+        now = time.monotonic()
+        if stopping is None:
+            kill_at = now + self.grace
+            if self.cancel.is_set():
+                stopping = _Stopping("cancelled", "cancelled", "it was cancelled", kill_at)
+            elif limit.deadline is not None and now >= limit.deadline:
+                stopping = _Stopping("timed_out", "timed_out", limit.reason, kill_at)
+            else:
+                return None
+            self.kernel.interrupt()
+        elif now >= stopping.kill_at and not stopping.killed:
+            stopping.killed = True
+            self.kernel.kill()
+        return stopping
+
+    def _judged(self, event: CellFinished, cell: Cell, stopping: _Stopping | None) -> CellFinished:
+        """What the end of a cell means for the run."""
+        if stopping is not None:
+            # It may have ended well in the very moment; the limit was passed all the same.
+            self.outcome, self.reason, self.stop = stopping.outcome, stopping.reason, True
+            return replace(event, status=stopping.status)
+        if event.status == "failed":
+            if "raises-exception" in cell.tags:
+                return replace(event, status="ok")
+            error = event.error or CellError("Failed", "")
+            self.outcome, self.stop = "failed", True
+            self.reason = self._said(f"{error.name}: {error.value}")
+        self.stop = self.stop or event.stop
+        return event
+
+    def _said(self, text: str) -> str:
+        """Fit for the line that says why the run ended."""
+        masked = self.sieve.masker.mask(text)
+        return masked if len(masked) <= REASON else f"{masked[:REASON]} …"
+
+    def _died(self, event: KernelDied, stopping: _Stopping | None, began: float) -> Iterator[Event]:
+        status: CellStatus = "died"
+        self.outcome, self.reason, self.stop = "died", self._said(event.reason), True
+        if stopping is not None:
+            status, self.outcome = stopping.status, stopping.outcome
+            self.reason = stopping.reason
+        yield from self.sieve.end_cell(event.cell)
+        yield from self.sieve.take(event)
+        duration = round(time.monotonic() - began, 6)
+        yield CellFinished(event.cell, status, at=self.at(), duration=duration)
