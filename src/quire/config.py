@@ -22,6 +22,10 @@ class Config:
     timeout: float | None = None
     mask: tuple[str, ...] = ()  # names of environment variables to mask besides the obvious ones
     host_idle: float = 1800.0  # seconds after which an unused host goes
+    session_idle: float = 1800.0  # seconds after which the kernel of an unused session is ended
+    snapshots: int = 32  # states a session, or a run that may be resumed, sets aside
+    snapshot_memory: float = 0.25  # share of the machine's memory they may take together
+    resume_for: float = 1800.0  # seconds for which a failed run can be resumed
     depth: int = 8  # how deep tasks may run tasks
     stream_limit: int = 4_000_000  # characters of one stream of one cell a record keeps
     display_limit: int = 2_000  # displays of one cell a record keeps

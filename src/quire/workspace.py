@@ -4,27 +4,67 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from . import __version__, config
-from .kernel.calls import CallServer
+from .executors.resume import Kept
+from .executors.session import Budget, Session
+from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root
 from .kernel.start import Kernels
+from .store.journal import Journal
 from .store.runs import RunStore
+from .store.sessions import SessionStore
 
 STATE = ".quire"
+KEPT_RUNS = 8
+
+
+@dataclass(slots=True)
+class LiveSession:
+    session: Session
+    journal: Journal
+    path: Path
+    parameters: Mapping[str, Any]
+    line: Line
 
 
 class Engine:
     """What runs share in one process: kernels and the line that cells call back on."""
 
-    def __init__(self, *, spare: bool = False) -> None:
-        self.kernels = Kernels(spare=spare)
+    def __init__(self, *, outlives: bool = False) -> None:
+        """`outlives`: the process stays when the call is over, as a host does."""
+        self.outlives = outlives
+        self.kernels = Kernels(spare=outlives)
         self.calls = CallServer()
+        # Live sessions by name, with the journals they are written to. Only a host has any.
+        self.sessions: dict[str, LiveSession] = {}
+        self.sessions_lock = threading.Lock()
+        # Failed runs that can be resumed, oldest first.
+        self.kept: dict[str, Kept] = {}
+
+    def keep(self, kept: Kept) -> None:
+        self.kept[kept.run_id] = kept
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Let go of runs whose time is over, and of the oldest where there are many."""
+        now = time.monotonic()
+        for run_id, kept in list(self.kept.items()):
+            if now > kept.expires or len(self.kept) > KEPT_RUNS:
+                self.kept.pop(run_id).drop()
 
     def close(self) -> None:
+        for kept in self.kept.values():
+            kept.drop()
+        for live in self.sessions.values():
+            live.session.close()
+            live.journal.close()
         self.calls.close()
         self.kernels.close()
 
@@ -52,6 +92,15 @@ class Workspace:
     @property
     def runs(self) -> RunStore:
         return RunStore(self.root / STATE / "runs", __version__)
+
+    @property
+    def snapshot_budget(self) -> Budget:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return Budget(self.config.snapshots, int(self.config.snapshot_memory * memory))
+
+    @property
+    def sessions(self) -> SessionStore:
+        return SessionStore(self.root / STATE / "sessions")
 
     @property
     def engine(self) -> Engine:

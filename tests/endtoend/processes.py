@@ -24,9 +24,15 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def wait_until_none(mark: str, timeout: float = 5.0) -> list[int]:
+def wait_until_none(mark: str, timeout: float = 5.0) -> list[str]:
     """What is left of the marked processes after at most `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while (left := marked(mark)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return left
+    return [_command(pid) for pid in left]
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        return f"{pid} {file.read().replace(bytes(1), b' ').decode(errors='replace')}"
+    return str(pid)

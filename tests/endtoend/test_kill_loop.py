@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -44,9 +45,28 @@ def kill_once(scratch: Scratch, rng: random.Random, victim: str) -> str:
         os.kill(target, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     if victim != "in-process":
-        scratch.quire("host", "stop")
+        stop_host(scratch)
     assert wait_until_none(mark) == []
     return check(scratch, err)
+
+
+def stop_host(scratch: Scratch) -> None:
+    """The client may have been killed while its host was still starting: stop that one too."""
+    locks = list((scratch.root / ".quire").glob("host-*.sock.lock"))
+    for _ in range(100):
+        scratch.quire("host", "stop")
+        if not any(is_held(lock) for lock in locks):
+            return
+        locks = list((scratch.root / ".quire").glob("host-*.sock.lock"))
+
+
+def is_held(lock: Path) -> bool:
+    with open(lock) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def check(scratch: Scratch, err: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -215,7 +214,7 @@ def test_the_injected_cell_and_the_metadata(desk: Desk) -> None:
     assert papermill["version"] == quire.__version__
     assert papermill["start_time"] <= papermill["end_time"]
     assert papermill["duration"] == record.duration
-    assert Path(papermill["output_path"]).name.endswith(".ipynb")
+    assert papermill["output_path"] == str(desk.root / "out.ipynb")
 
 
 def test_without_parameters_nothing_is_injected(desk: Desk) -> None:

@@ -65,7 +65,9 @@ for source in {sources!r}:
     assert type(got) is str
 print(len({sources!r}))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.stderr == ""
     assert done.stdout.splitlines() == [str(len(sources))]
     assert len(sources) > 300

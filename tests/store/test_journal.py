@@ -182,3 +182,15 @@ def test_a_disk_that_takes_only_a_part_at_a_time(
     monkeypatch.undo()
     book.close()
     assert list(journal.read(path)) == [A]
+
+
+def test_an_old_journal_can_be_gone_on_with_by_one(path: Path) -> None:
+    written(path, A)
+    book = Journal(path, reopen=True)
+    with pytest.raises(StorageError):
+        Journal(path, reopen=True)
+    book.append(B)
+    book.close()
+    assert list(journal.read(path)) == [A, B]
+    with pytest.raises(StorageError):
+        Journal(path.with_name("other"), reopen=True)

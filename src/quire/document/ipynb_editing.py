@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..errors import DocumentError
 from . import ipynb
 from .edit import Slot, wanted
-from .model import Cell, Document, metadata_of
+from .model import Cell, Document, digest_id, metadata_of
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
@@ -95,40 +96,68 @@ def _skip(text: str, at: int) -> int:
 
 def _patched(layout: _Layout, doc: Document, slots: Sequence[Slot]) -> str:
     text, spans = layout.text, layout.spans
-    indented = _INDENT.match(text.removeprefix("\ufeff"))
-    step = indented[1] if indented else None
-    newline = "\r\n" if "\r\n" in text else "\n"
-    between = "," if step is None else f",{newline}{step * 2}"
-    if len(spans) > 1:
-        between = text[spans[0][1] : spans[1][0]]
-    opening = "" if step is None else f"{newline}{step * 2}"
-    closing = "" if step is None else f"{newline}{step}"
+    style = _style(text)
+    gaps = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
+    between = gaps[0] if gaps else f",{style.break_(2)}"
+    opening, closing = style.break_(2), style.break_(1)
     if spans:
         opening, closing = text[layout.start : spans[0][0]], text[spans[-1][1] : layout.end]
     parts = []
-    for at, (origin, cell) in enumerate(slots):
-        old = None if origin is None else layout.raw(origin)
-        if cell is not None:
-            taken = _ids(layout)
-            was = None if origin is None else doc.cells[origin]
-            value = _new(cell, taken) if old is None else _changed(json.loads(old), was, cell)
-            old = _dumped(value, step, newline, text)
-        assert old is not None
-        parts.append(old)
-        if at < len(slots) - 1:
-            follows = origin is not None and origin + 1 < len(spans)
-            parts.append(text[spans[origin][1] : spans[origin + 1][0]] if follows else between)
-    if not parts:
-        return text[: layout.start] + text[layout.end :]
-    return text[: layout.start] + opening + "".join(parts) + closing + text[layout.end :]
+    for origin, cell in slots:
+        if cell is None:
+            assert origin is not None
+            parts.append(layout.raw(origin))
+        elif origin is None:
+            parts.append(style.dumps(_new(cell, _ids(text))))
+        else:
+            data = json.loads(layout.raw(origin))
+            parts.append(style.dumps(_changed(data, doc.cells[origin], cell)))
+        known = origin is not None and origin < len(gaps)
+        parts.append(gaps[origin] if known and origin is not None else between)
+    inside = [opening, *parts[:-1], closing] if parts else []
+    return "".join([text[: layout.start], *inside, text[layout.end :]])
 
 
-def _ids(layout: _Layout) -> set[str] | None:
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How the file is laid out; no `step` means on one line."""
+
+    step: str | None
+    newline: str
+    tight: bool
+    escaped: bool
+
+    def break_(self, depth: int) -> str:
+        return "" if self.step is None else self.newline + self.step * depth
+
+    def dumps(self, value: dict[str, Any]) -> str:
+        separators = (",", ":") if self.tight else None
+        options: dict[str, Any] = {"indent": self.step, "separators": separators}
+        made = json.dumps(value, ensure_ascii=self.escaped, **options)
+        try:
+            made.encode()
+        except UnicodeEncodeError:  # a lone surrogate: JSON can say it, UTF-8 cannot
+            made = json.dumps(value, **options)
+        # JSON has no newline inside a string: each one here starts a line of its own.
+        return made.replace("\n", self.break_(2))
+
+
+def _style(text: str) -> _Style:
+    indented = _INDENT.match(text.removeprefix("\ufeff"))
+    return _Style(
+        step=indented[1] if indented else None,
+        newline="\r\n" if "\r\n" in text else "\n",
+        tight='": ' not in text[:2000],
+        escaped=text.isascii() and "\\u" in text,
+    )
+
+
+def _ids(text: str) -> set[str] | None:
     """The ids in the file; None where its version of the format has none."""
-    version = json.loads(layout.text.removeprefix("\ufeff"))
-    if version.get("nbformat_minor", 0) < 5:
+    notebook = json.loads(text.removeprefix("\ufeff"))
+    if notebook.get("nbformat_minor", 0) < 5:
         return None
-    return {str(cell.get("id")) for cell in version["cells"]}
+    return {str(cell.get("id")) for cell in notebook["cells"]}
 
 
 def _new(cell: Cell, taken: set[str] | None) -> dict[str, Any]:
@@ -136,8 +165,6 @@ def _new(cell: Cell, taken: set[str] | None) -> dict[str, Any]:
     if cell.kind == "code":
         data["execution_count"] = None
     if taken is not None:
-        from .model import digest_id
-
         stem = digest_id(cell.kind, cell.source)
         names = [stem, *(f"{stem}-{n}" for n in range(2, len(taken) + 3))]
         data["id"] = next(name for name in names if name not in taken)
@@ -148,8 +175,7 @@ def _new(cell: Cell, taken: set[str] | None) -> dict[str, Any]:
     return data
 
 
-def _changed(data: dict[str, Any], old: Cell | None, cell: Cell) -> dict[str, Any]:
-    assert old is not None
+def _changed(data: dict[str, Any], old: Cell, cell: Cell) -> dict[str, Any]:
     if cell.source != old.source:
         lines = cell.source.splitlines(keepends=True)
         data["source"] = cell.source if isinstance(data.get("source"), str) else lines
@@ -165,20 +191,3 @@ def _changed(data: dict[str, Any], old: Cell | None, cell: Cell) -> dict[str, An
         data.pop("execution_count", None)
         data.pop("outputs", None)
     return data
-
-
-def _dumped(value: dict[str, Any], step: str | None, newline: str, text: str) -> str:
-    escaped = text.isascii() and "\\u" in text
-    if step is None:
-        tight = '": ' not in text[:2000]
-        made = json.dumps(
-            value, ensure_ascii=escaped, separators=(",", ":") if tight else (", ", ": ")
-        )
-    else:
-        made = json.dumps(value, ensure_ascii=escaped, indent=step)
-    try:
-        made.encode()
-    except UnicodeEncodeError:  # a lone surrogate: JSON can say it, UTF-8 cannot
-        made = json.dumps(value, indent=step)
-    # JSON has no newline inside a string: each one here starts a line of its own.
-    return made.replace("\n", f"{newline}{(step or '') * 2}")

@@ -52,13 +52,13 @@ class Document:
 
     @property
     def title(self) -> str:
-        """The first Markdown heading, else the first cell title."""
+        """The first Markdown heading, or '' when there is none."""
         for cell in self.cells:
             if cell.kind == "markdown":
                 for line in cell.source.splitlines():
                     if line.startswith("#"):
                         return line.lstrip("#").strip()
-        return next((cell.title for cell in self.cells if cell.title), "")
+        return ""
 
     def find(self, address: str | int) -> int:
         """The position of a cell given by id, index or title."""

@@ -17,10 +17,12 @@ from .model import Cell, Document, digest_id
 from .parameter import INJECTED_TAG, Parameter, declared, parameters_cell
 
 __all__ = [
+    "INJECTED_TAG",
     "Given",
     "Parameter",
     "declared",
     "inject",
+    "parameters_cell",
     "parse_assignments",
     "resolve",
 ]

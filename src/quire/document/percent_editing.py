@@ -90,9 +90,9 @@ def _newline(text: str) -> str:
 
 def _stop(lines: list[str], start: int, end: int) -> int:
     """The line after the cell's content, as the reader of the format counts it."""
-    if end - start >= 3 and not lines[end - 1].strip() and not lines[end - 2].strip():
-        if lines[end - 3].strip():
-            return end - 2
+    last = [bool(line.strip()) for line in lines[max(start, end - 3) : end]]
+    if last == [True, False, False]:
+        return end - 2
     return end - 1 if lines[end - 1] == "" else end
 
 

@@ -10,10 +10,11 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..kernel.protocol import Kernel
-from ..runs.events import CellFinished, Event, RunFinished, RunStarted
+from ..runs.events import CellFinished, Event, RunFinished, RunStarted, Warned
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
 from .cell import Cancel, CellRunner, Limit, utc_now
+from .resume import Resume, Trail, carry_over
 
 __all__ = ["Cancel", "LocalExecutor", "utc_now"]
 
@@ -25,6 +26,8 @@ class LocalExecutor:
     sieve: Sieve
     cancel: Cancel
     now: Callable[[], datetime] = utc_now
+    trail: Trail | None = None  # where states are set aside, so that the run can be resumed
+    resume: Resume | None = None
     runner: CellRunner = field(init=False)
     _began: float = 0.0
     _deadline: float | None = None
@@ -48,8 +51,11 @@ class LocalExecutor:
         if self.plan.limits.timeout is not None:
             self._deadline = self._began + self.plan.limits.timeout
         yield self._started()
-        for cell in self.plan.document.cells:
-            if cell.kind != "code":
+        cells = self.plan.document.cells
+        if self.resume is not None:
+            yield from carry_over(self.resume, cells)
+        for position, cell in enumerate(cells):
+            if cell.kind != "code" or (self.resume and position < self.resume.start):
                 continue
             if "skip-execution" in cell.tags:
                 yield CellFinished(cell.id, "skipped", at=runner.at())
@@ -57,7 +63,13 @@ class LocalExecutor:
             limit = self._limit()
             if self._is_over(limit):
                 break
+            if self.trail is not None:
+                reason = self.trail.before(position, self.kernel)
+                if reason:
+                    yield Warned(cell.id, f"the run cannot be resumed at this cell: {reason}")
             yield from runner.run(cell, limit)
+            if self.trail is not None:
+                self.trail.after(cell)
             if runner.stop:
                 break
         yield from runner.waiting()
@@ -84,9 +96,19 @@ class LocalExecutor:
             mask(plan.task),
             mask(plan.document.title),
             tuple(cells),
-            mask(plan.as_json(self.kernel.describe())),
+            mask(plan.as_json(self.kernel.describe()) | self._mode()),
             plan.parent,
         )
+
+    def _mode(self) -> dict[str, Any]:
+        """Only a run from a clean kernel is marked clean."""
+        resume = self.resume
+        if resume is None:
+            return {"mode": "clean"}
+        return {
+            "mode": "resumed",
+            "resumed": {"run": resume.run_id, "carried": list(resume.carried)},
+        }
 
     def _limit(self) -> Limit:
         """The nearer of the cell's and the run's end of time, and how to say it."""

@@ -31,8 +31,9 @@ class HungUp:
         self._sock = sock
 
     def is_set(self) -> bool:
-        ready, _, _ = select.select([self._sock], [], [], 0)
-        if not ready:
+        waiting = select.poll()  # select() knows no descriptor beyond 1,023
+        waiting.register(self._sock, select.POLLIN)
+        if not waiting.poll(0):
             return False
         with contextlib.suppress(BlockingIOError):
             return not self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -59,6 +60,7 @@ class CallServer:
         self._lock = threading.Lock()
         self._address = ""
         self._listener: socket.socket | None = None
+        self._thread: threading.Thread | None = None
 
     def register(self, answer: Answer) -> Line:
         with self._lock:
@@ -79,7 +81,8 @@ class CallServer:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self._address.replace("@", "\0", 1))
         self._listener.listen(64)
-        threading.Thread(target=self._accept, name="quire-calls", daemon=True).start()
+        self._thread = threading.Thread(target=self._accept, name="quire-calls", daemon=True)
+        self._thread.start()
 
     def _accept(self) -> None:
         listener = self._listener
@@ -88,6 +91,10 @@ class CallServer:
             try:
                 sock, _ = listener.accept()
             except OSError:
+                return
+            if self._listener is not listener:
+                sock.close()
+                listener.close()
                 return
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
@@ -121,9 +128,17 @@ class CallServer:
         return None
 
     def close(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        """Nobody is answered any more when it returns."""
+        with self._lock:
+            listener, self._listener = self._listener, None
+            self._answers.clear()
+        if listener is None:
+            return
+        # Closing a listener does not end the accept() that waits on it; a knock does.
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as knock:
+            knock.connect(self._address.replace("@", "\0", 1))
+        if self._thread is not None:
+            self._thread.join(1.0)
 
 
 def _user(sock: socket.socket) -> int:
@@ -145,6 +160,6 @@ def _read(sock: socket.socket) -> Any:
         size += len(data)
         if not data or data.endswith(b"\n"):
             break
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, RecursionError):
         return json.loads(b"".join(parts))
     return None

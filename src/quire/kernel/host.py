@@ -24,6 +24,7 @@ from typing import Any
 from . import hostline
 
 REQUEST_LIMIT = 16 << 20
+FIRST_CLIENT = 2.0  # seconds
 
 
 @dataclass(slots=True)
@@ -59,8 +60,10 @@ class Host:
         self._requests: dict[int, Request] = {}
         self._changed = threading.Condition()
         self._last = time.monotonic()
+        self._served = False
         self._stopping = False
         self._lock_fd = -1
+        self._inode = 0
 
     def listen(self) -> bool:
         """False when another host of this workspace is already there."""
@@ -79,6 +82,7 @@ class Host:
         finally:
             os.umask(old)
         self._listener.listen(128)
+        self._inode = os.stat(self.path).st_ino
         return True
 
     def serve(self) -> None:
@@ -90,7 +94,7 @@ class Host:
             try:
                 sock, _ = self._listener.accept()
             except TimeoutError:
-                if self._is_idle() or not os.path.exists(self.path):
+                if self._is_idle() or not self._is_reachable():
                     break
                 continue
             except OSError:
@@ -110,20 +114,32 @@ class Host:
         }
 
     def _is_idle(self) -> bool:
+        in_use = self.in_use()
         with self._changed:
-            quiet = not self._active and time.monotonic() - self._last > self.idle
-        return quiet and not self.in_use()
+            # Who started us comes at once, or was killed in the meantime.
+            patience = self.idle if self._served else min(self.idle, FIRST_CLIENT)
+            quiet = not self._active and time.monotonic() - self._last > patience
+        return quiet and not in_use
+
+    def _is_reachable(self) -> bool:
+        """Whether the socket at our path is ours: the folder may have been removed or made anew."""
+        try:
+            return os.stat(self.path).st_ino == self._inode
+        except OSError:
+            return False
 
     def _stop(self) -> None:
         self._stopping = True
-        with contextlib.suppress(OSError):
-            # Wakes accept() at once.
-            self._listener.shutdown(socket.SHUT_RDWR)
+        # Wakes accept() at once, which shutting down a listener does not.
+        sock = hostline.connect(self.path)
+        if sock is not None:
+            sock.close()
 
     def _finish(self) -> None:
         """No new clients; runs that are under way are cancelled and write their records."""
-        with contextlib.suppress(OSError):
-            os.unlink(self.path)
+        if self._is_reachable():
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
         self._listener.close()
         with self._changed:
             for request in self._requests.values():
@@ -169,6 +185,7 @@ class Host:
             request = Request(*hostline.decode(bytes(body)), (fds[0], fds[1], fds[2]))
             with self._changed:
                 self._requests[ident] = request
+                self._served = True
             threading.Thread(target=_watch, args=(sock, request), daemon=True).start()
             code = self.serve_request(request)
             sock.sendall(bytes([code & 0xFF]))

@@ -65,13 +65,18 @@ def decode(body: bytes) -> tuple[list[str], str, dict[str, str], int]:
 
 
 def connect(path: str) -> _socket.socket | None:
+    """A line to our host, or None when there is none."""
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         sock.connect(path)
+        # Nobody else's process may answer in our name: it would get our environment and files.
+        credentials = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _INT)
+        if credentials[_INT : 2 * _INT] == os.getuid().to_bytes(_INT, sys.byteorder):
+            return sock
     except OSError:
-        sock.close()
-        return None
-    return sock
+        pass
+    sock.close()
+    return None
 
 
 def send(sock: _socket.socket, request: bytes, files: tuple[int, ...]) -> None:

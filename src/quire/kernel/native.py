@@ -109,28 +109,27 @@ class NativeKernel:
         self.zygote.adopt(pid)
         return Snapshot(control, pid)
 
+    def variables(self) -> list[Mapping[str, Any]]:
+        with self._busy:
+            try:
+                said, _ = self.wire.ask({"m": "variables"}, "variables", REQUEST_TIMEOUT)
+            except OSError as error:
+                raise KernelError("the kernel is gone", hint="restart the session") from error
+        found: list[Mapping[str, Any]] = said["found"]
+        return found
+
     def rewind(self, snapshot: Snapshot) -> None:
         """Be again what was set aside. The present process and all it started are ended."""
         with self._busy:
-            ours, theirs, pipes = channel()
-            try:
-                socket.send_fds(snapshot.control, [b"w"], [theirs.fileno(), *pipes[2:]])
-                wire = Wire(ours, *pipes[:2])
-                said, _ = wire.expect("awake", REQUEST_TIMEOUT)
-            except OSError as error:
-                ours.close()
-                raise KernelError(
-                    "that state is gone: its snapshot is no longer there",
-                    hint="rewind further back, or restart the session",
-                ) from error
-            finally:
-                theirs.close()
-                for fd in pipes[2:]:
-                    os.close(fd)
-            old, self.pid = self.pid, said["pid"]
+            old, (self.pid, wire) = self.pid, _woken(snapshot)
             self.wire.close()
             self.wire, self.alive, self._end = wire, True, None
             self.zygote.replace(old, self.pid, self.wake)
+
+    def tell(self, context: Mapping[str, Any]) -> None:
+        """Where calls from cells go from now on."""
+        with contextlib.suppress(OSError):
+            self.wire.send({"m": "context", "context": dict(context)})
 
     def _death(self, cell: str) -> KernelDied:
         self.alive = False
@@ -187,6 +186,35 @@ class NativeKernel:
             if time.monotonic() > deadline:
                 return False
         return True
+
+
+def _woken(snapshot: Snapshot) -> tuple[int, Wire]:
+    """A live copy of what was set aside: its pid, and the wire to it."""
+    ours, theirs, pipes = channel()
+    try:
+        socket.send_fds(snapshot.control, [b"w"], [theirs.fileno(), *pipes[2:]])
+        wire = Wire(ours, *pipes[:2])
+        said, _ = wire.expect("awake", REQUEST_TIMEOUT)
+    except OSError as error:
+        ours.close()
+        raise KernelError(
+            "that state is gone: its snapshot is no longer there",
+            hint="rewind further back, or start afresh",
+        ) from error
+    finally:
+        theirs.close()
+        for fd in pipes[2:]:
+            os.close(fd)
+    return said["pid"], wire
+
+
+def wake(server: Zygote, snapshot: Snapshot, context: Mapping[str, Any]) -> NativeKernel:
+    """A kernel of its own from a state that another one left behind."""
+    pid, wire = _woken(snapshot)
+    server.tell({"do": "adopt", "pid": pid})
+    kernel = NativeKernel(server, pid, wire)
+    kernel.tell(context)
+    return kernel
 
 
 class NativeKernels:
@@ -285,4 +313,4 @@ def _finished(message: dict[str, Any], cell: str) -> CellFinished:
     )
 
 
-__all__ = ["NativeKernel", "NativeKernels"]
+__all__ = ["NativeKernel", "NativeKernels", "wake"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 
 
@@ -21,6 +22,12 @@ class Snapshot:
             return True
         except OSError:
             return False
+
+    def resident(self) -> int:
+        """Upper bound of `memory`, at the cost of one small read."""
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{self.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return 0
 
     def memory(self) -> int:
         """Its share of memory in bytes: what it has alone, and its part of what it shares."""

@@ -12,9 +12,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died"]
-# "text" is a cell that is not code: there was nothing to run.
+# "text" is a cell that is not code: there was nothing to run. "carried" ran in the run that this
+# one goes on with.
 CellStatus = Literal[
-    "ok", "failed", "skipped", "timed_out", "cancelled", "died", "running", "not run", "text"
+    "ok",
+    "failed",
+    "skipped",
+    "carried",
+    "timed_out",
+    "cancelled",
+    "died",
+    "running",
+    "not run",
+    "text",
 ]
 
 

@@ -9,7 +9,13 @@ from typing import Any
 from .plan import jsonable
 from .record import CellRecord, Record
 
-_PAPERMILL_STATUS = {"ok": "completed", "not run": "pending", "skipped": "pending", "text": None}
+_PAPERMILL_STATUS = {
+    "ok": "completed",
+    "carried": "completed",
+    "not run": "pending",
+    "skipped": "pending",
+    "text": None,
+}
 _IDLE = ("text", "not run", "skipped")
 
 
@@ -76,7 +82,7 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
 
 
 def _timing(cell: CellRecord) -> dict[str, Any]:
-    raised = None if cell.status in _IDLE else cell.status != "ok"
+    raised = None if cell.status in _IDLE else cell.status not in ("ok", "carried")
     return {
         "exception": raised,
         "start_time": cell.started or None,

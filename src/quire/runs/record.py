@@ -100,6 +100,11 @@ class Record:
         return parameters
 
     @property
+    def resumed_from(self) -> str:
+        """The run this one goes on with, or '' for a clean one."""
+        return str((self.plan.get("resumed") or {}).get("run", ""))
+
+    @property
     def values(self) -> dict[str, Any]:
         """The results as plain data: name to value."""
         return {name: result.value for name, result in self.results.items()}

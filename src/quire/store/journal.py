@@ -20,14 +20,20 @@ BLOCK = 1 << 16  # bytes
 
 
 class Journal:
-    def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+    def __init__(self, path: Path, *, reopen: bool = False) -> None:
+        """`reopen` goes on with a journal whose writer has gone."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self.path = path
         self._synced = time.monotonic()
         with disk(str(path)):
-            self._fd = os.open(path, flags, 0o600)
-            # Waits for the instant in which a reader may be asking whether we are there.
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            self._fd = os.open(path, flags | (0 if reopen else os.O_CREAT | os.O_EXCL), 0o600)
+            try:
+                # A new file waits for the instant in which a reader may be asking whether we are
+                # there; an old one may have a writer that stays.
+                fcntl.flock(self._fd, fcntl.LOCK_EX | (fcntl.LOCK_NB if reopen else 0))
+            except OSError:
+                os.close(self._fd)
+                raise
 
     def append(self, event: Event) -> None:
         """In the file when it returns: a kill of this process loses nothing that was appended."""

@@ -7,8 +7,8 @@ written before anybody sees an event.
 from __future__ import annotations
 
 import secrets
-import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -20,12 +20,17 @@ from typing import Any
 
 from .. import __version__
 from ..document import params
-from ..errors import KernelNotFound, StorageError, UsageError
+from ..document.model import Document
+from ..errors import StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
+from ..executors.resume import Kept, Resume, Trail, catch_up, plan_resume
+from ..executors.session import Marks
 from ..kernel.calls import HungUp, Line
-from ..kernel.protocol import Kernel, KernelSpec
+from ..kernel.native import wake
+from ..kernel.protocol import Kernel
 from ..runs.events import Event, RunFinished, ToolCalled
 from ..runs.masking import Masker
+from ..runs.notebook import dumps, notebook
 from ..runs.plan import Limits, Plan, jsonable, run_id
 from ..runs.record import Fold, Record
 from ..runs.secrets import secrets_of
@@ -34,6 +39,7 @@ from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .kernels import kernel_spec
 from .read import read
 
 
@@ -71,6 +77,8 @@ class NotebookExecutor:
         chain: tuple[Path, ...] = (),
         cancel: Cancel | None = None,
         now: Callable[[], datetime] = utc_now,
+        resume: str | None = None,
+        from_cell: str | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
         config = ws.config
@@ -99,13 +107,7 @@ class NotebookExecutor:
             raise UsageError(
                 f"there is no folder {self._output.parent}", hint="make it, or choose another"
             )
-        self._spec = KernelSpec(
-            cwd=_folder(ws.cwd / cwd if cwd is not None else ws.cwd),
-            env=ws.env if env is None else env,
-            name=kernel if kernel is not None else _kernel(document.kernel_name, config.kernel),
-            python=_interpreter(ws, config.python if python is None else python),
-            preload=config.preload,
-        )
+        self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
         self.plan = Plan(
             run_id=run_id(str(path), now(), secrets.token_hex(2)),
             uuid=str(uuid.uuid4()),
@@ -123,6 +125,13 @@ class NotebookExecutor:
             parent=parent,
             chain=(*chain, source.path),
         )
+        self._kept: Kept | None = None
+        self._resume: Resume | None = None
+        if resume is not None:
+            self._kept, self._resume = _resumption(ws, self.plan, document, resume, from_cell)
+        elif from_cell is not None:
+            raise UsageError("--from needs --resume", hint="--resume last --from 6")
+        self._trail = self._new_trail()
         self._fold = Fold()
         self._folder: RunFolder | None = None
         self._executor: LocalExecutor | None = None
@@ -155,12 +164,63 @@ class NotebookExecutor:
         line = engine.calls.register(self._answer)
         kernel: Kernel | None = None
         try:
-            kernel = engine.kernels.start(self._spec, line.as_context())
+            kernel = self._kernel(line)
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
             if kernel is not None:
+                self._keep(kernel)
                 kernel.close()
+
+    def _kernel(self, line: Line) -> Kernel:
+        """A clean kernel, or the state that a resumed run goes on from."""
+        resume, engine = self._resume, self.workspace.engine
+        if resume is None or self._kept is None:
+            return engine.kernels.start(self._spec, line.as_context())
+        if resume.snapshot is None:
+            kernel = engine.kernels.start(self._spec, line.as_context())
+        else:
+            kernel = wake(self._kept.server, resume.snapshot, line.as_context())
+        try:
+            catch_up(resume, self.plan.document.cells, kernel)
+        except BaseException:
+            kernel.close()
+            raise
+        return kernel
+
+    def _new_trail(self) -> Trail | None:
+        """States are set aside where somebody can come back for them: in a host."""
+        ws = self.workspace
+        wanted = ws.engine.outlives and ws.config.snapshots and not self.plan.parent
+        if not wanted or self._spec.name:
+            return None
+        return Trail(Marks(ws.snapshot_budget), clean=self._resume is None)
+
+    def _keep(self, kernel: Kernel) -> None:
+        """A run that failed can be taken up for a while at the cell where it did."""
+        trail, engine = self._trail, self.workspace.engine
+        if trail is None:
+            return
+        if self._begun and self.record.outcome in ("failed", "timed_out", "died"):
+            expires = time.monotonic() + self.workspace.config.resume_for
+            server = getattr(kernel, "zygote", None)
+            engine.keep(
+                Kept(
+                    self.run_id,
+                    self.plan.path,
+                    self.plan.document.cells,
+                    self.record,
+                    trail.marks,
+                    server,
+                    expires,
+                )
+            )
+        else:
+            trail.marks.clear()
+
+    @property
+    def resumable(self) -> bool:
+        return self.run_id in self.workspace.engine.kept
 
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
@@ -169,7 +229,9 @@ class NotebookExecutor:
         self.plan = replace(self.plan, run_id=folder.run_id)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
-        self._executor = executor = LocalExecutor(self.plan, kernel, sieve, self._cancel, self._now)
+        self._executor = executor = LocalExecutor(
+            self.plan, kernel, sieve, self._cancel, self._now, self._trail, self._resume
+        )
         journal = Journal(folder.events)
         self._alive = True
         try:
@@ -179,9 +241,10 @@ class NotebookExecutor:
                 for event in events:
                     self._write(event, journal)
                     yield event
-        except GeneratorExit:
+        except BaseException as error:
             if self._alive:
                 kernel.kill()
+            if self._alive and isinstance(error, GeneratorExit):
                 with suppress(StorageError):
                     for event in executor.abandoned():
                         self._write(event, journal)
@@ -199,12 +262,11 @@ class NotebookExecutor:
             journal.close()
             self.folder.save(self.record, __version__)
             if self._output is not None:
-                write_atomic(self._output, self.folder.notebook.read_bytes())
+                nb = notebook(self.record, output_path=str(self._output), version=__version__)
+                write_atomic(self._output, dumps(nb))
 
     def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
         """A cell called. Runs on the call server's thread."""
-        import time
-
         if call != "run":
             raise UsageError(f"there is no call {call!r}", hint="this runtime is newer or older")
         began = time.monotonic()
@@ -255,6 +317,27 @@ class NotebookExecutor:
         trace: TracebackType | None,
     ) -> None:
         self.cancel()
+
+
+def _resumption(
+    ws: Workspace, plan: Plan, document: Document, name: str, from_cell: str | None
+) -> tuple[Kept, Resume]:
+    """What is left of the run that is to be resumed, and where to go on."""
+    run = ws.runs.find(name).run_id
+    full = f"run the task in full: quire run {plan.task}"
+    kept = ws.engine.kept.get(run)
+    if kept is None:
+        raise UsageError(
+            f"the states of {run} are gone: it ended well, it was too long ago, or its host ended",
+            hint=full,
+        )
+    if kept.path != plan.path:
+        raise UsageError(f"{run} was a run of {ws.named(kept.path)}, not of {plan.task}", hint=full)
+    wanted = None
+    if from_cell is not None:
+        cell = document.cells[document.find(from_cell)]
+        wanted = next(at for at, one in enumerate(plan.document.cells) if one.id == cell.id)
+    return kept, plan_resume(kept, plan.document.cells, wanted)
 
 
 def drained(execution: NotebookExecutor) -> Record:
@@ -327,34 +410,3 @@ def short_traceback(lines: tuple[str, ...], limit: int = 30) -> str:
         half = limit // 2
         rows = [*rows[:half], f"    … {cut} lines …", *rows[-half:]]
     return "\n".join(row[:500] for row in rows)
-
-
-def _folder(path: Path) -> Path:
-    if not path.is_dir():
-        raise UsageError(f"there is no folder {path}", hint="give --cwd a folder that exists")
-    return path
-
-
-def _kernel(asked: str, configured: str) -> str:
-    """Empty for the native kernel. A notebook made for Python asks for `python3`: that is ours."""
-    if configured:
-        return configured
-    native = not asked or asked in ("python", "python3") or sys.platform == "win32"
-    return "" if native else asked
-
-
-def _interpreter(ws: Workspace, python: str) -> str:
-    if not python:
-        return ""
-    if "/" in python:
-        found: str | None = str(ws.cwd / Path(python).expanduser())
-    else:
-        import shutil
-
-        found = shutil.which(python, path=ws.env.get("PATH"))
-    if found is None or not Path(found).is_file():
-        raise KernelNotFound(
-            f"there is no interpreter {python}",
-            hint="give --python the path of a Python that has IPython installed",
-        )
-    return found

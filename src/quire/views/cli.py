@@ -70,12 +70,15 @@ class Group(click.Group):
 # name: (file in views/commands, one line of help)
 COMMANDS = {
     "completion": ("completion", "Print a completion script for your shell."),
+    "exec": ("session", "Run cells in a session's kernel."),
     "export": ("records", "Write a run as a notebook, a web page or Markdown."),
     "host": ("host", "Look at or stop the process that keeps kernels warm."),
     "params": ("run", "Show what a task can be given."),
     "results": ("records", "Read back the named results of a run."),
+    "rewind": ("session", "Put a session's kernel back to before a cell ran."),
     "run": ("run", "Run a task and keep its record."),
     "runs": ("records", "List runs, newest first."),
+    "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
 }

@@ -23,7 +23,7 @@ def main() -> None:
 
     from ..workspace import Engine, Workspace
 
-    engine = Engine(spare=True)
+    engine = Engine(outlives=True)
     path = hostline.address(root, __version__)
 
     def serve(request: Request) -> int:
@@ -38,7 +38,17 @@ def main() -> None:
     def describe() -> dict[str, Any]:
         return {"version": __version__, "zygotes": engine.kernels.native.status()}
 
-    host = Host(path, serve, describe=describe)
+    def in_use() -> bool:
+        """Asked about once a second: also the time to let go of what nobody uses."""
+        engine.tidy()
+        if workspaces:
+            from ..verbs.session import cull
+
+            cull(workspaces[0])
+        return bool(engine.sessions or engine.kept)
+
+    workspaces: list[Workspace] = []
+    host = Host(path, serve, describe=describe, in_use=in_use)
     if not host.listen():
         # Another client was quicker. Ours may talk to that host as soon as it answers.
         deadline = time.monotonic() + 10
@@ -53,6 +63,7 @@ def main() -> None:
     workspace = Workspace(root, cwd=root)
     with contextlib.suppress(QuireError):  # who runs something is told what is wrong with it
         host.idle = workspace.config.host_idle
+        workspaces.append(Workspace(root, cwd=root, engine=engine))
     _warm_up(engine, workspace)
     try:
         host.serve()

@@ -22,6 +22,7 @@ COLOUR = {
     "timed_out": "red",
     "cancelled": "yellow",
     "running": "blue",
+    "carried": "dim",
     "skipped": "dim",
     "not run": "dim",
     "text": "dim",

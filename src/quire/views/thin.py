@@ -10,7 +10,7 @@ import os
 import sys
 
 # Commands that a host does better than a fresh process.
-HOSTED = ("run",)
+HOSTED = ("run", "session", "exec", "rewind")
 STAY_HERE = ("--no-host", "--help", "-h")
 
 

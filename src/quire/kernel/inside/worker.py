@@ -80,8 +80,7 @@ class Worker:
         numpy_random = sys.modules.get("numpy.random")
         if numpy_random is not None:
             numpy_random.seed()
-        inside = sys.modules[__package__ or ""]
-        inside.context = start.get("context")  # type: ignore[attr-defined]
+        _set_context(start.get("context"))
 
     def _forked(self) -> None:
         """A child made by the cell (multiprocessing, os.fork): its text goes to fd 1 and 2."""
@@ -98,6 +97,10 @@ class Worker:
                 self._execute(message)
             elif message["m"] == "snapshot":
                 self._snapshot()
+            elif message["m"] == "context":
+                _set_context(message["context"])
+            elif message["m"] == "variables":
+                self._tell_variables()
             elif message["m"] == "close":
                 break
         self._leave()
@@ -161,6 +164,12 @@ class Worker:
         theirs.close()
         self.channel.send({"m": "snapshot"}, ours.fileno())
         ours.close()
+
+    def _tell_variables(self) -> None:
+        from . import variables
+
+        found = variables.listing(self.shell.user_ns, self.shell.user_ns_hidden)
+        self.channel.send({"m": "variables", "found": found})
 
     def _descriptors(self) -> set[int]:
         """What the engine itself holds open."""
@@ -300,6 +309,11 @@ class Worker:
             self.shell.user_module.__dict__.clear()
         # Taking down a large process takes a while that nobody has to wait for.
         self.channel.send({"m": "bye"})
+
+
+def _set_context(context: Any) -> None:
+    """Where the runtime's calls go. In memory only: children of a cell do not inherit it."""
+    sys.modules[__package__ or ""].context = context  # type: ignore[attr-defined]
 
 
 def _text(error: BaseException | None) -> str:

@@ -178,7 +178,7 @@ def serve(fd: int) -> None:
     for name in config["preload"]:
         try:
             importlib.import_module(name)
-        except Exception as error:  # noqa: BLE001 - reported; a kernel without it still works
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a kernel works without it
             failed[name] = f"{type(error).__name__}: {error}"
     zygote = Zygote(control, shell)
     gc.collect()

@@ -30,7 +30,9 @@ def show_end(app: App, record: Record, folder: RunFolder, output: str | None) ->
     outcome = term.paint(record.outcome, COLOUR[record.outcome])
     code = [cell for cell in record.cells if cell.kind == "code"]
     ran = sum(cell.status == "ok" for cell in code)
-    term.out(f"{outcome} in {seconds(record.duration)}, {ran} of {len(code)} cells")
+    carried = sum(cell.status == "carried" for cell in code)
+    rest = f", {carried} carried over from {record.resumed_from}" if carried else ""
+    term.out(f"{outcome} in {seconds(record.duration)}, {ran} of {len(code)} cells{rest}")
     for name, result in record.results.items():
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     term.out(f"notebook: {output or relative(folder.notebook, app.cwd)}")
@@ -105,6 +107,8 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
     term.out(f"{record.run_id}  {outcome}{took}  {plain(record.task)}")
     if record.parent:
         term.out(f"run by {record.parent}")
+    if record.resumed_from:
+        term.out(f"resumed: goes on with {record.resumed_from}")
     for name, value in record.parameters.items():
         term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}")
     for name, result in record.results.items():
@@ -127,7 +131,7 @@ def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> Non
     title = plain(cell.title)
     term.out(f"\n[{number}] {cell.id}  {status}  {took}  {title}".rstrip())
     for output in cell.outputs:
-        lines = plain(_text(output)).rstrip("\n").split("\n")
+        lines = plain(output_text(output)).rstrip("\n").split("\n")
         cut = 0
         if not everything and len(lines) > OUTPUT_LINES:
             cut = len(lines) - OUTPUT_LINES
@@ -138,7 +142,7 @@ def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> Non
             term.out(term.paint(f"    … {cut} more lines (--all shows them)", "dim"))
 
 
-def _text(output: Any) -> str:
+def output_text(output: Any) -> str:
     kind = output["output_type"]
     if kind == "stream":
         return str(output["text"])
@@ -172,6 +176,8 @@ def as_data(record: Record, folder: RunFolder) -> dict[str, Any]:
         "title": record.title,
         "uuid": record.uuid,
         "parent": record.parent,
+        "mode": record.plan.get("mode", "clean"),
+        "resumed_from": record.resumed_from,
         "started": record.started,
         "finished": record.finished,
         "parameters": record.parameters,

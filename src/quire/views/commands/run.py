@@ -13,6 +13,44 @@ from ..terminal import plain
 
 EXIT = {"ok": 0, "cancelled": 130}
 
+_PARAMETERS = (
+    click.option(
+        "-p",
+        "--parameter",
+        "pairs",
+        nargs=2,
+        multiple=True,
+        metavar="NAME VALUE",
+        help="Give a parameter; converted to its declared type. Also NAME=VALUE.",
+    ),
+    click.option(
+        "-r",
+        "--raw",
+        nargs=2,
+        multiple=True,
+        metavar="NAME VALUE",
+        help="Give a parameter as a string, whatever it looks like.",
+    ),
+    click.option(
+        "-y", "--yaml", "yamls", multiple=True, metavar="YAML", help="Parameters as YAML."
+    ),
+    click.option(
+        "-f",
+        "--file",
+        "files",
+        multiple=True,
+        metavar="FILE",
+        help="Parameters from a YAML or JSON file.",
+    ),
+)
+
+
+def parameter_options(command: Any) -> Any:
+    """The ways to give a task its parameters, the same wherever one can."""
+    for option in reversed(_PARAMETERS):
+        command = option(command)
+    return command
+
 
 @click.command(
     epilog="""Examples:
@@ -24,38 +62,15 @@ EXIT = {"ok": 0, "cancelled": 130}
 """
 )
 @click.argument("path")
-@click.option(
-    "-p",
-    "--parameter",
-    "pairs",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Give a parameter; converted to its declared type. Also NAME=VALUE.",
-)
-@click.option(
-    "-r",
-    "--raw",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="Give a parameter as a string, whatever it looks like.",
-)
-@click.option("-y", "--yaml", "yamls", multiple=True, metavar="YAML", help="Parameters as YAML.")
-@click.option(
-    "-f",
-    "--file",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="Parameters from a YAML or JSON file.",
-)
+@parameter_options
 @click.option("-o", "--output", metavar="FILE", help="Also write the executed notebook here.")
 @click.option("--cwd", metavar="DIR", help="Run in this folder instead of the current one.")
 @click.option("--cell-timeout", type=float, metavar="SECONDS", help="Limit for each cell.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Limit for the whole run.")
 @click.option("--python", metavar="PATH", help="Run in this interpreter; it needs IPython.")
 @click.option("--kernel", metavar="NAME", help="Run in an installed Jupyter kernel.")
+@click.option("--resume", metavar="RUN", help="Go on with a failed run at its first changed cell.")
+@click.option("--from", "from_cell", metavar="CELL", help="With --resume: go on at this cell.")
 @click.option("--no-host", is_flag=True, help="Run in this process; keep nothing warm.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -75,7 +90,7 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
             raise UsageError(f"--{name.replace('_', '-')} must be above 0", hint="give seconds")
     execution = NotebookExecutor(
         path,
-        _given(app, options),
+        given_parameters(app, options),
         workspace=app.workspace(),
         cwd=options["cwd"],
         python=options["python"],
@@ -84,6 +99,8 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
         timeout=options["timeout"],
         output=options["output"],
         cancel=app.cancelled,
+        resume=options["resume"],
+        from_cell=options["from_cell"],
     )
     progress = None if quiet else Progress(app.terminal)
     with calling_off(app.cancelled):
@@ -99,10 +116,16 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
         from .records import show_end
 
         show_end(app, record, execution.folder, options["output"])
+        if execution.resumable:
+            minutes = round(execution.workspace.config.resume_for / 60)
+            app.terminal.out(
+                f"mend it, then go on from there: quire run {path} --resume last "
+                f"(for {minutes} min)"
+            )
     return EXIT.get(record.outcome, 1)
 
 
-def _given(app: App, options: dict[str, Any]) -> dict[str, Any]:
+def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:
     from ...document import params
     from ...document.formats import decode
 

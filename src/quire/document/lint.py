@@ -1,0 +1,116 @@
+"""What a linter says about a task: code that does not parse, names that nothing defines.
+
+The cells are checked as one module, so that each knows the names of those above it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .model import Cell, Document
+from .parsing import COMMAND, Parsed, parsed
+
+Kind = Literal["syntax", "undefined"]
+
+# What IPython puts beside Python's builtins.
+_SHELL_NAMES = """
+    In Out _ __ ___ _i _ii _iii _ih _oh _dh display get_ipython exit quit
+"""
+_KNOWN = frozenset(_SHELL_NAMES.split())
+_NUMBERED = re.compile(r"_i?[0-9]+$")
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`line` and `column` count from 1 within the cell's source."""
+
+    cell_id: str
+    index: int
+    line: int
+    column: int
+    message: str
+    kind: Kind
+
+
+def lint(document: Document) -> list[Finding]:
+    """In the order of the cells. Only Python is checked."""
+    if document.language != "python":
+        return []
+    code = [(at, cell) for at, cell in enumerate(document.cells) if cell.kind == "code"]
+    readings = [parsed(cell.source) for _, cell in code]
+    found: list[Finding] = []
+    broken: set[int] = set()
+    for n, ((at, cell), reading) in enumerate(zip(code, readings, strict=True)):
+        error = _syntax_error(reading)
+        if error is not None:
+            broken.add(n)
+            line, column = error.lineno or 1, max(error.offset or 1, 1)
+            found.append(Finding(cell.id, at, line, column, error.msg, "syntax"))
+    found += _undefined(code, readings, broken)
+    return sorted(found, key=lambda item: (item.index, item.line, item.column))
+
+
+def _syntax_error(reading: Parsed) -> SyntaxError | None:
+    if reading.tree is None:
+        return reading.error or SyntaxError("invalid syntax")
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(reading.tree, "<cell>", "exec", flags=flags, dont_inherit=True)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxError(str(error) or "too deeply nested")
+    return None
+
+
+def _undefined(
+    code: Sequence[tuple[int, Cell]], readings: Sequence[Parsed], broken: set[int]
+) -> Iterator[Finding]:
+    from pyflakes import checker, messages  # type: ignore[import-untyped]
+
+    known = set(_KNOWN)
+    texts: list[str] = []
+    starts: list[int] = []
+    line = 1
+    for n, ((_, cell), reading) in enumerate(zip(code, readings, strict=True)):
+        starts.append(line)
+        text = reading.text
+        if n in broken:
+            # Nobody knows what it would define: whatever it mentions may be there.
+            known.update(_WORD.findall(cell.source))
+            text = "\n" * text.count("\n")
+        elif "parameters" in cell.tags:
+            known.update(_declared(reading))
+        texts.append(text)
+        line += text.count("\n") + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse("\n".join(texts))
+    said = checker.Checker(tree, filename="task", builtins=known, withDoctest=False).messages
+    for message in said:
+        if not isinstance(message, messages.UndefinedName | messages.UndefinedLocal):
+            continue
+        n = bisect_right(starts, message.lineno) - 1
+        at, cell = code[n]
+        within = message.lineno - starts[n]
+        name = str(message.message_args[0])
+        if _NUMBERED.match(name) or COMMAND.match(cell.source.split("\n")[within]):
+            continue
+        text = f"{name} is not defined above"
+        yield Finding(cell.id, at, within + 1, message.col + 1, text, "undefined")
+
+
+def _declared(reading: Parsed) -> Iterator[str]:
+    """Parameters that must be given: an annotation without a value."""
+    for node in reading.tree.body if reading.tree is not None else ():
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id

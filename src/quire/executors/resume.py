@@ -1,0 +1,172 @@
+"""Go on with a failed run from the state before a cell, instead of from the beginning.
+
+While a run goes on, the state before each cell is set aside, except where what ran since the last
+one can do nothing but bind names and print: those cells are simply run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..document.model import Cell
+from ..document.names import is_pure
+from ..errors import UsageError
+from ..kernel.protocol import Kernel
+from ..kernel.snapshots import Snapshot
+from ..runs.events import CellFinished, Event, KernelDied, OutputAdded, ResultGlued
+from ..runs.record import CellRecord, Record
+from .session import Marks
+
+
+class Trail:
+    """The states a run leaves behind it. Positions are those of the plan's cells."""
+
+    def __init__(self, marks: Marks, *, clean: bool = True) -> None:
+        """`clean`: it begins with a fresh kernel, a state that needs no setting aside."""
+        self.marks = marks
+        self._changed = not clean  # since the last state that is known
+        self.warned = ""
+
+    def before(self, position: int, kernel: Kernel) -> str:
+        """Set the state aside if need be. A reason why not, the first time there is one."""
+        if not self._changed:
+            return ""
+        reason = self.marks.take(kernel, position).reason
+        self._changed = bool(reason)
+        if reason and not self.warned:
+            self.warned = reason
+            return reason
+        return ""
+
+    def after(self, cell: Cell) -> None:
+        self._changed = self._changed or not is_pure(cell.source)
+
+
+@dataclass(slots=True)
+class Kept:
+    """A failed run that can be resumed for a while."""
+
+    run_id: str
+    path: Path
+    cells: Sequence[Cell]
+    record: Record
+    marks: Marks
+    server: Any  # the fork server its snapshots belong to
+    expires: float
+
+    def drop(self) -> None:
+        self.marks.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where a run goes on: cells before `start` are carried over from `run_id`."""
+
+    run_id: str
+    start: int
+    base: int  # the state set aside is that before this cell; from there to `start` only pure ones
+    snapshot: Snapshot | None  # None: a fresh kernel is that state
+    carried: Mapping[str, CellRecord]
+    results: Sequence[ResultGlued]
+
+
+def plan_resume(kept: Kept, cells: Sequence[Cell], wanted: int | None) -> Resume:
+    """Go on at the first changed or failed cell, or at `wanted` if that is not later."""
+    records = {cell.id: cell for cell in kept.record.cells}
+    start = next(
+        (
+            at
+            for at, cell in enumerate(cells)
+            if at >= len(kept.cells)
+            or cell.id != kept.cells[at].id
+            or not _done(cell, records.get(cell.id))
+        ),
+        len(cells),
+    )
+    if wanted is not None:
+        if wanted > start:
+            raise UsageError(
+                f"cell {wanted} cannot be where the run goes on: cell {start} changed or failed",
+                hint=f"go on at {start} or before it",
+            )
+        start = wanted
+    base, snapshot = _base(kept, cells, start)
+    carried = {cell.id: records[cell.id] for cell in cells[:start] if cell.id in records}
+    results = [
+        ResultGlued(r.cell, r.name, _kind(r.kind), r.value)
+        for r in kept.record.results.values()
+        if r.cell in carried
+    ]
+    return Resume(kept.run_id, start, base, snapshot, carried, results)
+
+
+def _kind(kind: str) -> Any:
+    return kind
+
+
+def _done(cell: Cell, record: CellRecord | None) -> bool:
+    if cell.kind != "code":
+        return True
+    return record is not None and record.status in ("ok", "skipped", "carried")
+
+
+def _base(kept: Kept, cells: Sequence[Cell], start: int) -> tuple[int, Snapshot | None]:
+    """The nearest state before `start` from which only harmless cells lead there."""
+    for at in range(start, -1, -1):
+        mark = kept.marks.get(at)
+        if mark is not None and mark.snapshot is not None and mark.snapshot.alive:
+            return at, mark.snapshot
+        if at == 0:
+            return 0, None
+        before = cells[at - 1]
+        if _runs(before) and not is_pure(before.source):
+            reason = mark.reason if mark is not None else "it was not set aside"
+            raise UsageError(
+                f"the state before cell {start} is gone: {reason}",
+                hint="run the task in full: leave out --resume",
+            )
+    return 0, None
+
+
+def _runs(cell: Cell) -> bool:
+    return cell.kind == "code" and "skip-execution" not in cell.tags
+
+
+def carry_over(resume: Resume, cells: Sequence[Cell]) -> Iterator[Event]:
+    """What the earlier run did, told again in the record of this one."""
+    for cell in cells[: resume.start]:
+        record = resume.carried.get(cell.id)
+        if cell.kind != "code" or record is None:
+            continue
+        if record.status == "skipped":
+            yield CellFinished(cell.id, "skipped", at=record.finished)
+            continue
+        for output in record.outputs:
+            yield OutputAdded(cell.id, output)
+        yield from (result for result in resume.results if result.cell == cell.id)
+        yield CellFinished(
+            cell.id,
+            "carried",
+            at=record.finished,
+            duration=record.duration or 0.0,
+            execution_count=record.execution_count,
+            error=record.error,
+        )
+
+
+def catch_up(resume: Resume, cells: Sequence[Cell], kernel: Kernel) -> None:
+    """From the state that was set aside to the one before `start`: nothing of it is shown."""
+    for cell in cells[resume.base : resume.start]:
+        if not _runs(cell) or not cell.source.strip():
+            continue
+        for event in kernel.execute(cell.source, cell.id):
+            died = isinstance(event, KernelDied)
+            failed = isinstance(event, CellFinished) and event.status != "ok"
+            if died or (failed and "raises-exception" not in cell.tags):
+                raise UsageError(
+                    f"cell {cell.id} did not run again as it had",
+                    hint="run the task in full: leave out --resume",
+                )

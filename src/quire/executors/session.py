@@ -1,0 +1,311 @@
+"""A live kernel with a document, driven cell by cell. It knows what ran, and can go back.
+
+Before each cell the kernel's state is set aside where that is possible; `rewind` returns to it.
+Generators of events, no files: whoever drives it writes the journal.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ..document.model import Cell
+from ..errors import KernelError, UsageError
+from ..kernel.protocol import Kernel
+from ..kernel.snapshots import Snapshot
+from ..runs.events import (
+    CellError,
+    CellFinished,
+    CellStatus,
+    CellSubmitted,
+    Event,
+    KernelDied,
+    KernelReplaced,
+    ResultGlued,
+    Rewound,
+)
+from ..runs.sieve import Sieve
+from .cell import Cancel, CellRunner, Limit, utc_now
+
+
+@dataclass(slots=True)
+class Execution:
+    """One cell that ran, as it was when it ran."""
+
+    order: int
+    cell: Cell
+    index: int | None
+    status: CellStatus = "running"
+    error: CellError | None = None
+    duration: float = 0.0
+    results: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Mark:
+    """The state before an execution: set aside, or why it is not."""
+
+    order: int
+    snapshot: Snapshot | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be set aside."""
+
+    count: int = 32
+    memory: int = 4 << 30  # bytes, counted as proportional set size
+
+
+class Marks:
+    """Snapshots of one kernel, oldest first. The oldest go when there are too many."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._marks: dict[int, Mark] = {}
+
+    def __iter__(self) -> Iterator[Mark]:
+        return iter(self._marks.values())
+
+    def get(self, order: int) -> Mark | None:
+        return self._marks.get(order)
+
+    def take(self, kernel: Kernel, order: int) -> Mark:
+        made = kernel.snapshot() if hasattr(kernel, "snapshot") else NO_SNAPSHOTS
+        mark = Mark(order, None, made) if isinstance(made, str) else Mark(order, made)
+        self._marks[order] = mark
+        self._trim()
+        return mark
+
+    def _trim(self) -> None:
+        held = [mark for mark in self._marks.values() if mark.snapshot is not None]
+        excess = len(held) - self.budget.count
+        for mark in held[: max(0, excess)]:
+            self._forget(mark, f"only the newest {self.budget.count} states are kept")
+        held = held[max(0, excess) :]
+        # Measuring takes as long as the process is large, so only where it can matter.
+        if len(held) < 2 or held[-1].snapshot is None:
+            return
+        if held[-1].snapshot.resident() * len(held) <= self.budget.memory:
+            return
+        sizes = [mark.snapshot.memory() if mark.snapshot else 0 for mark in held]
+        total = sum(sizes)
+        for mark, size in zip(held[:-1], sizes, strict=False):
+            if total <= self.budget.memory:
+                break
+            total -= size
+            self._forget(mark, "the states together took too much memory")
+
+    @staticmethod
+    def _forget(mark: Mark, reason: str) -> None:
+        if mark.snapshot is not None:
+            mark.snapshot.drop()
+        mark.snapshot, mark.reason = None, reason
+
+    def cut(self, order: int) -> None:
+        """Drop what belongs to an abandoned branch: everything from `order` on."""
+        for later in [o for o in self._marks if o >= order]:
+            mark = self._marks.pop(later)
+            if mark.snapshot is not None:
+                mark.snapshot.drop()
+
+    def clear(self) -> None:
+        self.cut(0)
+
+
+NO_SNAPSHOTS = "this kind of kernel cannot set its state aside"
+
+
+class Session:
+    """`start` makes a fresh kernel. One call at a time: a second one is refused, not queued."""
+
+    def __init__(
+        self,
+        name: str,
+        start: Callable[[], Kernel],
+        sieve: Sieve,
+        *,
+        budget: Budget | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.name = name
+        self.start = start
+        self.sieve = sieve
+        self.now = now
+        self.kernel: Kernel | None = start()
+        self.epoch = 1
+        self.lost = ""  # why the state of the epoch before is gone, until somebody was told
+        self.executions: list[Execution] = []
+        self.marks = Marks(budget or Budget())
+        self.used = time.monotonic()
+        self._orders = 0
+        self._busy = threading.Lock()
+
+    @property
+    def alive(self) -> bool:
+        return self.kernel is not None and bool(getattr(self.kernel, "alive", True))
+
+    @property
+    def busy(self) -> bool:
+        return self._busy.locked()
+
+    def _enter(self) -> None:
+        if not self._busy.acquire(blocking=False):
+            raise UsageError(
+                f"the session {self.name} is running a cell",
+                hint=f"wait for it, or stop it: quire session interrupt {self.name}",
+            )
+        self.used = time.monotonic()
+
+    def _leave(self) -> None:
+        self.used = time.monotonic()
+        self._busy.release()
+
+    def at(self) -> str:
+        return self.now().isoformat()
+
+    def execute(
+        self,
+        cells: Sequence[tuple[Cell, int | None]],
+        cancel: Cancel,
+        *,
+        cell_timeout: float | None = None,
+        snapshots: bool = True,
+    ) -> Iterator[Event]:
+        """Run cells in order; stops after one that fails. Each comes with its place."""
+        self._enter()
+        try:
+            if not self.alive:
+                yield self._fresh(self.lost or "its kernel had ended")
+            for cell, index in cells:
+                if cell.kind != "code" or "skip-execution" in cell.tags:
+                    continue
+                status = yield from self._one(cell, index, cancel, cell_timeout, snapshots)
+                if status != "ok":
+                    break
+        finally:
+            self._leave()
+
+    def _one(
+        self,
+        cell: Cell,
+        index: int | None,
+        cancel: Cancel,
+        cell_timeout: float | None,
+        snapshots: bool,
+    ) -> Generator[Event, None, CellStatus]:
+        assert self.kernel is not None
+        self._orders += 1
+        execution = Execution(self._orders, cell, index)
+        if snapshots:
+            self.marks.take(self.kernel, execution.order)
+        mask = self.sieve.masker.mask
+        yield CellSubmitted(
+            cell.id, execution.order, index, cell.title, mask(cell.source), self.at()
+        )
+        self.executions.append(execution)
+        runner = CellRunner(self.kernel, self.sieve, cancel, self.now)
+        limit = Limit()
+        if cell_timeout is not None:
+            limit = Limit(
+                time.monotonic() + cell_timeout, f"the cell took longer than {cell_timeout:g} s"
+            )
+        for event in runner.run(cell, limit):
+            if isinstance(event, ResultGlued):
+                execution.results[event.name] = event.value
+            elif isinstance(event, CellFinished):
+                execution.status, execution.error = event.status, event.error
+                execution.duration = event.duration
+            elif isinstance(event, KernelDied):
+                self._bury(event.reason)
+            yield event
+        return execution.status
+
+    def _bury(self, reason: str) -> None:
+        """The process is gone. What was set aside is not: one can still rewind."""
+        if self.kernel is not None and not any(mark.snapshot for mark in self.marks):
+            self.kernel.close()
+            self.kernel = None
+        self.epoch += 1
+        self.lost = reason
+
+    def _fresh(self, reason: str) -> KernelReplaced:
+        self.marks.clear()
+        if self.kernel is not None:
+            self.kernel.close()
+        self.kernel = self.start()
+        self.executions = []
+        if not self.lost:
+            self.epoch += 1
+        return KernelReplaced(self.epoch, reason, self.at())
+
+    def restart(self) -> KernelReplaced:
+        """A new kernel with nothing in it."""
+        self._enter()
+        try:
+            self.lost = ""
+            return self._fresh("it was restarted")
+        finally:
+            self._leave()
+
+    def rewind(self, order: int) -> Rewound:
+        """Be as before that execution. Raises when that state is not there."""
+        self._enter()
+        try:
+            mark = self.marks.get(order)
+            if mark is None or mark.snapshot is None or self.kernel is None:
+                raise UsageError(
+                    f"there is no way back to before execution {order}: "
+                    f"{mark.reason if mark else 'no state was set aside there'}",
+                    hint="rewind further back, or restart the session and run the cells again",
+                )
+            rewind = getattr(self.kernel, "rewind", None)
+            if rewind is None:
+                raise UsageError(NO_SNAPSHOTS, hint="restart the session instead")
+            rewind(mark.snapshot)
+            self.executions = [e for e in self.executions if e.order < order]
+            self._orders = order - 1
+            self.marks.cut(order)
+            self.lost = ""
+            return Rewound(order, self.at())
+        finally:
+            self._leave()
+
+    def cull(self, reason: str) -> None:
+        """End the kernel of a session that nobody uses. The session stays and says so."""
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            self.close()
+            self.epoch += 1
+            self.lost = reason
+        finally:
+            self._busy.release()
+
+    def interrupt(self) -> None:
+        if self.kernel is not None:
+            self.kernel.interrupt()
+
+    def variables(self) -> list[Mapping[str, Any]]:
+        self._enter()
+        try:
+            inspect = getattr(self.kernel, "variables", None)
+            if inspect is None:
+                raise KernelError(
+                    "this kernel cannot list its variables", hint="run a cell that shows them"
+                )
+            found: list[Mapping[str, Any]] = self.sieve.masker.mask_json(inspect())
+            return found
+        finally:
+            self._leave()
+
+    def close(self) -> None:
+        self.marks.clear()
+        if self.kernel is not None:
+            self.kernel.close()
+            self.kernel = None

@@ -1,0 +1,78 @@
+"""The sessions of a workspace: `.quire/sessions/<name>/`, one folder each.
+
+events.jsonl   what was opened, submitted, shown, rewound
+spill/         what was too much to keep
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import UsageError
+from ..runs.sessions import SessionState, fold_session
+from . import journal
+from .files import disk
+from .journal import Journal
+from .runs import RunFolder
+
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+
+
+class SessionStore:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def folder(self, name: str) -> RunFolder:
+        if not _NAME.match(name):
+            raise UsageError(
+                f"{name!r} cannot be the name of a session",
+                hint="use letters, digits, dots, dashes and underscores",
+            )
+        return RunFolder(self.root / name)
+
+    def free_name(self, wanted: str) -> str:
+        """The wanted name, or with -2, -3, … where a session already has it."""
+        stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-.")[:50] or "session"
+        taken = set(self.names())
+        if stem not in taken:
+            return stem
+        return next(f"{stem}-{n}" for n in range(2, len(taken) + 3) if f"{stem}-{n}" not in taken)
+
+    def create(self, name: str) -> Journal:
+        folder = self.folder(name)
+        with disk(str(folder.path)):
+            self.root.mkdir(parents=True, exist_ok=True)
+            ignore = self.root.parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+            folder.path.mkdir(mode=0o700)
+        return Journal(folder.events)
+
+    def reopen(self, name: str) -> Journal:
+        folder = self.folder(name)
+        journal.mend(folder.events)
+        return Journal(folder.events, reopen=True)
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self.root) if _NAME.match(name))
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str) -> SessionState:
+        with contextlib.suppress(FileNotFoundError):
+            return fold_session(journal.read(self.folder(name).events))
+        raise UsageError(f"there is no session {name!r}", hint="`quire session list` lists them")
+
+    def states(self) -> Iterator[SessionState]:
+        for name in self.names():
+            with contextlib.suppress(UsageError):
+                yield self.read(name)
+
+    def remove(self, name: str) -> None:
+        shutil.rmtree(self.folder(name).path, ignore_errors=True)

@@ -1,0 +1,61 @@
+"""Which kernel a task gets, from what the caller, the task and the workspace say."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..document.model import Document
+from ..errors import KernelNotFound, UsageError
+from ..kernel.protocol import KernelSpec
+from ..workspace import Workspace
+
+
+def kernel_spec(
+    workspace: Workspace,
+    document: Document,
+    *,
+    kernel: str | None = None,
+    python: str | None = None,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> KernelSpec:
+    config = workspace.config
+    return KernelSpec(
+        cwd=_folder(workspace.cwd / cwd if cwd is not None else workspace.cwd),
+        env=workspace.env if env is None else env,
+        name=kernel if kernel is not None else _kernel(document.kernel_name, config.kernel),
+        python=_interpreter(workspace, config.python if python is None else python),
+        preload=config.preload,
+    )
+
+
+def _folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {path}", hint="give --cwd a folder that exists")
+    return path
+
+
+def _kernel(asked: str, configured: str) -> str:
+    """Empty for the native kernel. A notebook made for Python asks for `python3`: that is ours."""
+    if configured:
+        return configured
+    native = not asked or asked in ("python", "python3") or sys.platform == "win32"
+    return "" if native else asked
+
+
+def _interpreter(workspace: Workspace, python: str) -> str:
+    if not python:
+        return ""
+    if "/" in python:
+        found: str | None = str(workspace.cwd / Path(python).expanduser())
+    else:
+        found = shutil.which(python, path=workspace.env.get("PATH"))
+    if found is None or not Path(found).is_file():
+        raise KernelNotFound(
+            f"there is no interpreter {python}",
+            hint="give --python the path of a Python that has IPython installed",
+        )
+    return found

@@ -1,0 +1,427 @@
+"""Sessions: kernels that are still there at the next call.
+
+Every call names its session; there is no current one. A session lives in the host's engine and is
+written down as it goes, so that it can be told from its journal what was lost with a kernel, and
+`restore` can bring it back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..document import params
+from ..document.model import Cell, Document, identified
+from ..document.stale import Ran, stale
+from ..errors import DocumentError, HostError, UsageError
+from ..executors.cell import Cancel, utc_now
+from ..executors.session import Execution, Session
+from ..kernel.calls import Line
+from ..kernel.protocol import Kernel, KernelSpec
+from ..runs.events import Event, KernelReplaced, Rewound, SessionClosed, SessionOpened
+from ..runs.masking import Masker, secrets_of
+from ..runs.plan import jsonable
+from ..runs.sessions import SessionState
+from ..runs.sieve import Bounds, Sieve
+from ..workspace import LiveSession, Workspace
+from .kernels import kernel_spec
+from .read import read
+
+WARN_AT = 0.8  # of the idle time, after which a session is about to be culled
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    name: str
+    task: str
+    state: str  # "idle", "busy", "gone" (its kernel or its host ended)
+    epoch: int
+    ran: int
+    idle: float | None = None
+    warning: str = ""
+    lost: str = ""
+    kernel: Mapping[str, Any] = field(default_factory=dict)
+
+
+def open_session(
+    workspace: Workspace,
+    path: str | Path,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    kernel: str | None = None,
+    python: str | None = None,
+    cwd: str | Path | None = None,
+) -> SessionInfo:
+    """Start a kernel for a task. Nothing runs yet."""
+    if not workspace.engine.outlives:
+        raise HostError(
+            "a session needs a host that outlives this call",
+            hint="unset QUIRE_NO_HOST, and check that the workspace can be written to",
+        )
+    source = read(workspace, path)
+    given = {
+        key: value if isinstance(value, params.Given) else params.Given(value)
+        for key, value in (parameters or {}).items()
+    }
+    values = params.resolve(source.document, given)
+    spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
+    store = workspace.sessions
+    if name is not None and name in store.names():
+        raise UsageError(
+            f"there is already a session {name}", hint="choose another name, or close that one"
+        )
+    name = name or store.free_name(source.path.stem)
+    store.folder(name)
+    live = _started(workspace, name, source.path, values, spec, epoch=1)
+    live.journal.append(
+        SessionOpened(
+            name,
+            utc_now().isoformat(),
+            str(source.path),
+            live.session.sieve.masker.mask_json(
+                {
+                    "parameters": jsonable(values),
+                    "kernel": spec.name,
+                    "python": spec.python,
+                    "cwd": str(spec.cwd),
+                }
+            ),
+        )
+    )
+    return _info(workspace, name, live)
+
+
+def _started(
+    workspace: Workspace,
+    name: str,
+    path: Path,
+    values: Mapping[str, Any],
+    spec: KernelSpec,
+    *,
+    epoch: int,
+    reopen: bool = False,
+) -> LiveSession:
+    engine, config = workspace.engine, workspace.config
+    line = engine.calls.register(_no_calls)
+    start = partial(_kernel, workspace, spec, line)
+    masker = Masker(secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, config.mask))
+    folder = workspace.sessions.folder(name)
+    bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
+    sieve = Sieve(masker, folder, bounds)
+    session = Session(name, start, sieve, budget=workspace.snapshot_budget)
+    session.epoch = epoch
+    store = workspace.sessions
+    try:
+        journal = store.reopen(name) if reopen else store.create(name)
+    except BaseException:
+        session.close()
+        raise
+    live = LiveSession(session, journal, path, values, line)
+    with engine.sessions_lock:
+        engine.sessions[name] = live
+    return live
+
+
+def _kernel(workspace: Workspace, spec: KernelSpec, line: Line) -> Kernel:
+    return workspace.engine.kernels.start(spec, line.as_context())
+
+
+def _no_calls(call: str, *_: object) -> Any:
+    raise UsageError(
+        f"{call}() works in a run, not in a session", hint="run the task: quire run PATH"
+    )
+
+
+def find(workspace: Workspace, name: str) -> LiveSession:
+    """The session of that name, or the only one on that notebook. Revived if its host was lost."""
+    engine, store = workspace.engine, workspace.sessions
+    with engine.sessions_lock:
+        if name in engine.sessions:
+            return engine.sessions[name]
+        path = (workspace.cwd / name).resolve() if "/" in name or "." in name else None
+        on_path = [n for n, live in engine.sessions.items() if path and live.path == path]
+    if len(on_path) == 1:
+        return engine.sessions[on_path[0]]
+    if on_path:
+        raise UsageError(
+            f"{name} has {len(on_path)} sessions: {', '.join(on_path)}", hint="name one of them"
+        )
+    if name not in store.names():
+        known = ", ".join(store.names()) or "none"
+        raise UsageError(
+            f"there is no session {name!r}",
+            hint=f"open one with `quire session open`; open: {known}",
+        )
+    return _revived(workspace, store.read(name))
+
+
+def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
+    """The host that held it is gone, and the kernel with it. A fresh kernel, and it says so."""
+    plan = state.plan
+    cwd = Path(str(plan.get("cwd", workspace.cwd)))
+    spec = KernelSpec(
+        cwd if cwd.is_dir() else workspace.cwd,
+        workspace.env,
+        str(plan.get("kernel", "")),
+        str(plan.get("python", "")),
+        workspace.config.preload,
+    )
+    values = dict(plan.get("parameters", {}))
+    live = _started(
+        workspace, state.name, Path(state.task), values, spec, epoch=state.epoch + 1, reopen=True
+    )
+    live.session.lost = "the host that held its kernel ended"
+    at = utc_now().isoformat()
+    live.journal.append(KernelReplaced(live.session.epoch, live.session.lost, at))
+    return live
+
+
+def sessions(workspace: Workspace) -> list[SessionInfo]:
+    live = dict(workspace.engine.sessions)
+    found = [_info(workspace, name, one) for name, one in sorted(live.items())]
+    for state in workspace.sessions.states():
+        if state.name and state.name not in live and not state.closed:
+            lost = "the host that held its kernel ended"
+            found.append(
+                SessionInfo(state.name, state.task, "gone", state.epoch, len(state.ran), lost=lost)
+            )
+    return found
+
+
+def _info(workspace: Workspace, name: str, live: LiveSession) -> SessionInfo:
+    session = live.session
+    idle = time.monotonic() - session.used
+    limit = workspace.config.session_idle
+    warning = ""
+    if session.alive and not session.busy and idle > WARN_AT * limit:
+        warning = f"its kernel ends in {max(0, limit - idle):.0f} s unless it is used"
+    state = "busy" if session.busy else "idle" if session.alive else "gone"
+    kernel = dict(session.kernel.describe()) if session.kernel is not None else {}
+    connection = getattr(session.kernel, "connection_file", "")
+    if connection:
+        kernel["connection_file"] = str(connection)
+    return SessionInfo(
+        name,
+        workspace.named(live.path),
+        state,
+        session.epoch,
+        len(session.executions),
+        idle,
+        warning,
+        session.lost,
+        kernel,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CellState:
+    """How a cell of the document stands in the session."""
+
+    index: int
+    cell: Cell
+    state: str  # "ran", "stale", "never ran", "text"
+    order: int | None = None
+    reason: str = ""
+
+
+def cells(workspace: Workspace, name: str) -> list[CellState]:
+    """Every cell of the task as it is now: which ran, in which order, which are stale and why."""
+    live = find(workspace, name)
+    return _states(read(workspace, live.path).document, live.session.executions)
+
+
+def _states(document: Document, executions: list[Execution]) -> list[CellState]:
+    ran = [Ran(e.cell.id, e.cell.source, e.order) for e in executions if e.index is not None]
+    reasons = stale(document.cells, ran)
+    latest = {one.cell_id: one.order for one in ran}
+    out: list[CellState] = []
+    for index, cell in enumerate(document.cells):
+        order = latest.get(cell.id)
+        if cell.kind != "code":
+            out.append(CellState(index, cell, "text"))
+        elif cell.id in reasons:
+            out.append(CellState(index, cell, "stale", order, reasons[cell.id]))
+        elif order is None:
+            out.append(CellState(index, cell, "never ran"))
+        else:
+            out.append(CellState(index, cell, "ran", order))
+    return out
+
+
+def execute(
+    workspace: Workspace,
+    name: str,
+    what: str | None,
+    cancel: Cancel,
+    *,
+    code: str | None = None,
+    cell_timeout: float | None = None,
+) -> Iterator[Event]:
+    """Run cells of the task, or loose code, in the session's kernel."""
+    live = find(workspace, name)
+    if (what is None) == (code is None):
+        raise UsageError("say which cells to run, or give --code", hint="quire exec NAME 3-7")
+    if code is not None:
+        (loose,) = identified([Cell("code", code, title="code")])
+        chosen: list[tuple[Cell, int | None]] = [(loose, None)]
+    else:
+        assert what is not None
+        document = read(workspace, live.path).document
+        chosen = _with_parameters(document, _chosen(document, live, what), live.parameters)
+    return _journaled(live, chosen, cancel, cell_timeout)
+
+
+def _journaled(
+    live: LiveSession,
+    chosen: list[tuple[Cell, int | None]],
+    cancel: Cancel,
+    cell_timeout: float | None,
+) -> Iterator[Event]:
+    session = live.session
+    if session.lost and session.alive:
+        # Said before anything else, once: what was in the kernel is not there any more.
+        yield KernelReplaced(session.epoch, session.lost, session.at())
+        session.lost = ""
+    for event in session.execute(chosen, cancel, cell_timeout=cell_timeout):
+        live.journal.append(event)
+        yield event
+        if isinstance(event, KernelReplaced):
+            session.lost = ""
+
+
+def _chosen(document: Document, live: LiveSession, what: str) -> list[tuple[Cell, int | None]]:
+    """`3`, an id, a title, `3-7`, `3-`, `-7`, `all`, `stale`."""
+    last = len(document.cells) - 1
+    if what == "all":
+        places = list(range(last + 1))
+    elif what == "stale":
+        states = _states(document, live.session.executions)
+        places = [s.index for s in states if s.state in ("stale", "never ran")]
+    else:
+        places = _range(document, what, last)
+    return [(document.cells[place], place) for place in places]
+
+
+def _range(document: Document, what: str, last: int) -> list[int]:
+    start, dash, end = what.partition("-")
+    if dash and all(part == "" or part.isdigit() for part in (start, end)) and (start or end):
+        first, final = int(start or 0), int(end or last)
+        if first > final or final > last:
+            raise DocumentError(
+                f"there are no cells {what}: the task has {last + 1}",
+                hint=f"use indexes from 0 to {last}",
+            )
+        return list(range(first, final + 1))
+    return [document.find(what)]
+
+
+def _with_parameters(
+    document: Document, chosen: list[tuple[Cell, int | None]], values: Mapping[str, Any]
+) -> list[tuple[Cell, int | None]]:
+    """The given parameters follow the cell that declares them, as in a run."""
+    if not values:
+        return chosen
+    injected = params.inject(document, values)
+    cell = next(c for c in injected.cells if params.INJECTED_TAG in c.tags)
+    at = params.parameters_cell(document)
+    out: list[tuple[Cell, int | None]] = []
+    for one in chosen:
+        out.append(one)
+        if one[1] is not None and one[1] == at:
+            out.append((cell, None))
+    return out
+
+
+def rewind(workspace: Workspace, name: str, target: str) -> tuple[Rewound, list[CellState]]:
+    """Be as before a cell ran: an index, id or title, or `#N` for the Nth thing that ran."""
+    live = find(workspace, name)
+    document = read(workspace, live.path).document
+    event = live.session.rewind(_order(document, live.session.executions, target))
+    live.journal.append(event)
+    return event, _states(document, live.session.executions)
+
+
+def _order(document: Document, executions: list[Execution], target: str) -> int:
+    if target.startswith("#") and target[1:].isdigit():
+        return int(target[1:])
+    place: int | None = None
+    hits = [e for e in executions if target in (e.cell.id, e.cell.title) and target]
+    if not hits:
+        place = document.find(target)
+        cell = document.cells[place]
+        hits = [e for e in executions if e.cell.id == cell.id]
+        # The cell was edited since it ran: it is still the cell at its place.
+        hits = hits or [e for e in executions if e.index == place]
+    if not hits:
+        raise UsageError(
+            f"cell {target} has not run in this session: the kernel is as it was before it",
+            hint="`quire session tree` shows the states one can go back to",
+        )
+    return hits[-1].order
+
+
+def variables(workspace: Workspace, name: str) -> list[Mapping[str, Any]]:
+    return find(workspace, name).session.variables()
+
+
+def interrupt(workspace: Workspace, name: str) -> None:
+    find(workspace, name).session.interrupt()
+
+
+def restart(workspace: Workspace, name: str) -> KernelReplaced:
+    live = find(workspace, name)
+    event = live.session.restart()
+    live.journal.append(event)
+    return event
+
+
+def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
+    """Run again, in a fresh kernel, what the lost one had run."""
+    live = find(workspace, name)
+    state = workspace.sessions.read(name)
+    lost = state.ran or state.before
+    if not lost:
+        raise UsageError(
+            f"the session {name} has run nothing that could be restored", hint="use `quire exec`"
+        )
+    again: list[tuple[Cell, int | None]] = [
+        (Cell("code", one.source, one.cell, one.title), one.index) for one in lost
+    ]
+    fresh = live.session.restart()
+    live.journal.append(fresh)
+    yield fresh
+    for event in live.session.execute(again, cancel):
+        live.journal.append(event)
+        yield event
+
+
+def close(workspace: Workspace, name: str) -> None:
+    """End the kernel and forget the session."""
+    engine = workspace.engine
+    with engine.sessions_lock:
+        live = engine.sessions.pop(name, None)
+    if live is not None:
+        live.session.close()
+        live.journal.append(SessionClosed(utc_now().isoformat()))
+        live.journal.close()
+        engine.calls.forget(live.line)
+    elif name not in workspace.sessions.names():
+        raise UsageError(f"there is no session {name!r}", hint="`quire session list` lists them")
+    workspace.sessions.remove(name)
+
+
+def cull(workspace: Workspace) -> list[str]:
+    """End kernels of sessions that nobody used for long enough. The host calls this."""
+    limit = workspace.config.session_idle
+    culled = []
+    for name, live in list(workspace.engine.sessions.items()):
+        session = live.session
+        if session.alive and not session.busy and time.monotonic() - session.used > limit:
+            session.cull(f"its kernel was ended after {limit:g} s without use")
+            culled.append(name)
+    return culled

@@ -1,0 +1,432 @@
+"""`quire session`, `exec`, `rewind`: live kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ...errors import UsageError
+from ...runs.events import (
+    CellFinished,
+    CellSubmitted,
+    Event,
+    KernelDied,
+    KernelReplaced,
+    OutputAdded,
+    OutputCut,
+    ResultGlued,
+)
+from ..cli import App, calling_off, emit_json
+from ..progress import COLOUR, seconds
+from ..terminal import plain
+from .records import output_text
+from .run import given_parameters, parameter_options
+
+
+@click.group(epilog="Examples: quire session open notebooks/a.py · quire session list")
+def session() -> None:
+    """Kernels that are still there at the next call."""
+
+
+@session.command("open", epilog="Example: quire session open notebooks/a.py -p region eu")
+@click.argument("path")
+@parameter_options
+@click.option("--name", metavar="NAME", help="Call it this instead of after the task.")
+@click.option("--kernel", metavar="NAME", help="Use an installed Jupyter kernel.")
+@click.option("--python", metavar="PATH", help="Use this interpreter; it needs IPython.")
+@click.option("--cwd", metavar="DIR", help="Start the kernel in this folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def open_(app: App, /, path: str, as_json: bool, **options: Any) -> None:
+    """Start a kernel for a task and print the session's name. Nothing runs yet."""
+    from ...verbs.session import open_session
+
+    app.json_asked = as_json
+    info = open_session(
+        app.workspace(),
+        path,
+        given_parameters(app, options),
+        name=options["name"],
+        kernel=options["kernel"],
+        python=options["python"],
+        cwd=options["cwd"],
+    )
+    connection = info.kernel.get("connection_file")
+    if as_json:
+        emit_json(app, _info(info))
+        return
+    app.terminal.out(info.name)
+    if connection:
+        app.terminal.out(f"connection file: {connection}")
+        app.terminal.out(f"attach with: jupyter console --existing {connection}")
+
+
+def _info(info: Any) -> dict[str, Any]:
+    return {
+        "session": info.name,
+        "task": info.task,
+        "state": info.state,
+        "epoch": info.epoch,
+        "ran": info.ran,
+        "idle": info.idle,
+        "warning": info.warning,
+        "lost": info.lost,
+        "kernel": dict(info.kernel),
+    }
+
+
+@session.command("list", epilog="Example: quire session list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
+@click.pass_obj
+def list_(app: App, as_json: bool) -> None:
+    """List sessions: what they are on, how long they were idle, what was lost."""
+    from ...verbs.session import sessions
+
+    found = sessions(app.workspace())
+    if as_json:
+        emit_json(app, [_info(info) for info in found])
+        return
+    if not found:
+        app.terminal.err("No session is open.")
+    for info in found:
+        idle = "" if info.idle is None else f"idle {seconds(info.idle)}"
+        line = f"{info.name:<20}  {info.state:<5}  epoch {info.epoch}  {idle:<14}  {info.task}"
+        app.terminal.out(plain(line))
+        for note in (info.warning, info.lost and f"its state is gone: {info.lost}"):
+            if note:
+                app.terminal.out(app.terminal.paint(f"    {plain(note)}", "yellow"))
+
+
+@session.command(epilog="Example: quire session show analysis")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def show(app: App, name: str, as_json: bool) -> None:
+    """Show the cells of a session's task: which ran, in which order, which are stale."""
+    from ...verbs.session import cells, find
+
+    app.json_asked = as_json
+    live = find(app.workspace(), name)
+    states = cells(app.workspace(), name)
+    if as_json:
+        emit_json(
+            app,
+            {
+                "session": live.session.name,
+                "epoch": live.session.epoch,
+                "lost": live.session.lost,
+                "cells": [_state(s) for s in states],
+            },
+        )
+        return
+    _say_lost(app, live.session)
+    for s in states:
+        if s.state == "text":
+            continue
+        order = f"#{s.order}" if s.order is not None else ""
+        first = plain(s.cell.title or next(iter(s.cell.source.splitlines()), ""))[:50]
+        colour = {"ran": "green", "stale": "yellow"}.get(s.state, "dim")
+        state = app.terminal.paint(f"{s.state:<9}", colour)
+        app.terminal.out(f"[{s.index}] {s.cell.id}  {state}  {order:<5}  {first}".rstrip())
+        if s.reason:
+            app.terminal.out(f"      {plain(s.reason)}")
+
+
+def _state(state: Any) -> dict[str, Any]:
+    return {
+        "index": state.index,
+        "id": state.cell.id,
+        "title": state.cell.title,
+        "state": state.state,
+        "order": state.order,
+        "reason": state.reason,
+    }
+
+
+def _say_lost(app: App, live: Any) -> None:
+    if live.lost:
+        note = f"the kernel's state is gone: {plain(live.lost)} (epoch {live.epoch})"
+        app.terminal.out(app.terminal.paint(note, "yellow"))
+
+
+@session.command(epilog="Example: quire session vars analysis")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on stdout.")
+@click.pass_obj
+def vars(app: App, name: str, as_json: bool) -> None:
+    """List a session's variables: name, type, size, a short look at the value."""
+    from ...verbs.session import find, variables
+
+    app.json_asked = as_json
+    live = find(app.workspace(), name)
+    found = variables(app.workspace(), name)
+    if as_json:
+        emit_json(
+            app,
+            {"epoch": live.session.epoch, "lost": live.session.lost, "variables": found},
+        )
+        return
+    _say_lost(app, live.session)
+    width = max((len(v["name"]) for v in found), default=0)
+    kinds = max((len(v["type"]) for v in found), default=0)
+    for v in found:
+        size = v["size"] or ""
+        line = f"{v['name']:<{width}}  {v['type']:<{kinds}}  {size:<12}  {v['value']}"
+        app.terminal.out(plain(line).rstrip())
+
+
+@session.command(epilog="Example: quire session tree analysis")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
+@click.pass_obj
+def tree(app: App, name: str, as_json: bool) -> None:
+    """Show what ran and which states one can go back to."""
+    from ...verbs.session import find
+
+    live = find(app.workspace(), name).session
+    rows: list[dict[str, Any]] = []
+    for one in live.executions:
+        mark = live.marks.get(one.order)
+        rows.append(
+            {
+                "order": one.order,
+                "cell": one.cell.id,
+                "index": one.index,
+                "title": one.cell.title,
+                "status": one.status,
+                "rewindable": mark is not None and mark.snapshot is not None,
+                "reason": mark.reason if mark is not None else "",
+                "memory": mark.snapshot.memory() if mark is not None and mark.snapshot else 0,
+            }
+        )
+    if as_json:
+        emit_json(app, rows)
+        return
+    for row in rows:
+        place = "code" if row["index"] is None else f"cell {row['index']}"
+        back = f"{row['memory'] / 2**20:.1f} MB" if row["rewindable"] else f"no: {row['reason']}"
+        title = plain(str(row["title"]))
+        app.terminal.out(f"#{row['order']}  {place:<8} {row['status']:<9} {title:<24} {back}")
+
+
+@session.command(epilog="Example: quire session interrupt analysis")
+@click.argument("name")
+@click.pass_obj
+def interrupt(app: App, name: str) -> None:
+    """Interrupt the cell that a session runs, as Ctrl-C would."""
+    from ...verbs.session import interrupt as stop
+
+    stop(app.workspace(), name)
+    app.terminal.out("interrupted")
+
+
+@session.command(epilog="Example: quire session restart analysis")
+@click.argument("name")
+@click.pass_obj
+def restart(app: App, name: str) -> None:
+    """Give a session a fresh kernel."""
+    from ...verbs.session import restart as begin_again
+
+    event = begin_again(app.workspace(), name)
+    app.terminal.out(f"a fresh kernel (epoch {event.epoch}); nothing has run in it")
+
+
+@session.command(epilog="Example: quire session restore analysis")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def restore(app: App, name: str, as_json: bool) -> int:
+    """Run again, in a fresh kernel, what the lost one had run."""
+    from ...verbs.session import restore as bring_back
+
+    app.json_asked = as_json
+    with calling_off(app.cancelled):
+        return _follow(app, name, bring_back(app.workspace(), name, app.cancelled), as_json)
+
+
+@session.command(epilog="Example: quire session promote analysis notebooks/clean.py")
+@click.argument("name")
+@click.argument("target")
+@click.option("--force", is_flag=True, help="Replace TARGET if it is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def promote(app: App, name: str, target: str, force: bool, as_json: bool) -> int:
+    """Make a task of a session: run it from top to bottom in a clean kernel and compare.
+
+    TARGET is written only if the clean run gives what the session saw.
+    """
+    from ...verbs.promote import promote as make_task
+
+    app.json_asked = as_json
+    with calling_off(app.cancelled):
+        made = make_task(app.workspace(), name, target, app.cancelled, force=force)
+    if as_json:
+        emit_json(
+            app,
+            {
+                "written": str(made.path) if made.path else None,
+                "run_id": made.run_id,
+                "difference": made.difference,
+            },
+        )
+    elif made.path is not None:
+        app.terminal.out(f"written: {target} (clean run {made.run_id})")
+    else:
+        app.terminal.err(f"not written: {plain(made.difference)}")
+        app.terminal.err(f"the clean run is {made.run_id}")
+    return 0 if made.path is not None else 1
+
+
+@session.command(epilog="Example: quire session close analysis")
+@click.argument("name")
+@click.pass_obj
+def close(app: App, name: str) -> None:
+    """End a session and its kernel."""
+    from ...verbs.session import close as end
+
+    end(app.workspace(), name)
+    app.terminal.out("closed")
+
+
+@click.command(epilog="Examples: quire exec analysis 3-7 · quire exec analysis --code 'df.shape'")
+@click.argument("name")
+@click.argument("cells", required=False)
+@click.option("--code", metavar="CODE", help="Run this instead of cells of the task.")
+@click.option("--cell-timeout", type=float, metavar="SECONDS", help="Limit for each cell.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def exec(
+    app: App,
+    name: str,
+    cells: str | None,
+    code: str | None,
+    cell_timeout: float | None,
+    as_json: bool,
+) -> int:
+    """Run cells in a session's kernel.
+
+    CELLS is an index, an id or a title; a range 3-7 or 3-; `all`; or `stale`.
+    """
+    from ...verbs.session import execute
+
+    app.json_asked = as_json
+    if cell_timeout is not None and not cell_timeout > 0:
+        raise UsageError("--cell-timeout must be above 0", hint="give seconds")
+    with calling_off(app.cancelled):
+        events = execute(
+            app.workspace(), name, cells, app.cancelled, code=code, cell_timeout=cell_timeout
+        )
+        return _follow(app, name, events, as_json)
+
+
+def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
+    """Show what happens, or gather it for one object. The exit code."""
+    from ...verbs.session import cells, find
+
+    told: list[dict[str, Any]] = []
+    replaced: dict[str, Any] | None = None
+    worst = "ok"
+    for event in events:
+        if isinstance(event, KernelReplaced):
+            replaced = {"epoch": event.epoch, "reason": event.reason}
+        elif isinstance(event, CellSubmitted):
+            told.append(
+                {
+                    "id": event.cell,
+                    "index": event.index,
+                    "order": event.order,
+                    "title": event.title,
+                    "status": "running",
+                    "duration": None,
+                    "outputs": [],
+                    "results": {},
+                    "error": None,
+                }
+            )
+        elif isinstance(event, OutputAdded) and told:
+            told[-1]["outputs"].append(dict(event.output))
+        elif isinstance(event, ResultGlued) and told:
+            told[-1]["results"][event.name] = event.value
+        elif isinstance(event, CellFinished) and told:
+            worst = event.status if event.status != "ok" else worst
+            error = event.error
+            told[-1] |= {"status": event.status, "duration": event.duration}
+            told[-1]["error"] = error and {"name": error.name, "value": error.value}
+        if not as_json:
+            _show(app, event, told)
+    states = [s for s in cells(app.workspace(), name) if s.state == "stale"]
+    live = find(app.workspace(), name).session
+    if as_json:
+        emit_json(
+            app,
+            {
+                "session": name,
+                "epoch": live.epoch,
+                "replaced": replaced,
+                "cells": told,
+                "stale": [_state(s) for s in states],
+            },
+        )
+    else:
+        for s in states:
+            app.terminal.out(app.terminal.paint(f"stale: [{s.index}] {plain(s.reason)}", "yellow"))
+    return {"ok": 0, "cancelled": 130}.get(worst, 1)
+
+
+def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
+    term = app.terminal
+    if isinstance(event, KernelReplaced):
+        note = f"the kernel's state is gone: {plain(event.reason)} (epoch {event.epoch})"
+        term.out(term.paint(note, "yellow"))
+    elif isinstance(event, OutputAdded):
+        text = plain(output_text(event.output))
+        is_stream = event.output["output_type"] == "stream"
+        term.out(text, end="" if is_stream or text.endswith("\n") else "\n")
+    elif isinstance(event, OutputCut):
+        term.out(f"… {event.omitted:,} more ({event.what}); all of it is in {event.path}")
+    elif isinstance(event, KernelDied):
+        term.err(term.paint(plain(event.reason), "red", on_err=True))
+    elif isinstance(event, CellFinished) and told:
+        one = told[-1]
+        place = "code" if one["index"] is None else f"[{one['index']}]"
+        status = term.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
+        term.err(f"{place} {status} {seconds(event.duration)}  {plain(one['title'])}".rstrip())
+
+
+@click.command(epilog="Examples: quire rewind analysis 5 · quire rewind analysis '#3'")
+@click.argument("name")
+@click.argument("cell")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def rewind(app: App, name: str, cell: str, as_json: bool) -> None:
+    """Put a session's kernel back to the state before a cell ran.
+
+    CELL is an index, an id or a title, or `#N` for the Nth thing that ran. Files that the cell
+    wrote and messages it sent are not undone.
+    """
+    from ...verbs.session import find
+    from ...verbs.session import rewind as go_back
+
+    app.json_asked = as_json
+    event, states = go_back(app.workspace(), name, cell)
+    live = find(app.workspace(), name).session
+    if as_json:
+        emit_json(
+            app,
+            {
+                "session": name,
+                "epoch": live.epoch,
+                "order": event.order,
+                "ran": len(live.executions),
+                "stale": [_state(s) for s in states if s.state == "stale"],
+                "note": NOT_UNDONE,
+            },
+        )
+        return
+    app.terminal.out(f"the kernel is as it was before #{event.order}; {len(live.executions)} ran")
+    app.terminal.out(NOT_UNDONE)
+
+
+NOT_UNDONE = "What was done outside the kernel (files, network) is not undone."
