@@ -363,8 +363,9 @@ def test_the_corpus_can_be_edited(path):
         try:
             once = change(here, at, source="marked = 'new'", kind="code")
             more = insert(here, at, "marked = 'new'")
-        except DocumentError as error:
-            assert path.stem == "unclosed_string", error
+        except DocumentError:
+            if path.stem != "unclosed_string":
+                raise
             continue
         assert once.document.cells[at].source == "marked = 'new'"
         back = delete(Task(more.text, path.suffix), at + 1).text

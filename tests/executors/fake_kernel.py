@@ -29,7 +29,9 @@ class FakeKernel:
     interrupts: int = 0
     kills: int = 0
 
-    def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+    def execute(
+        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+    ) -> Iterator[KernelEvent | None]:
         self.asked.append(code)
         yield from self.scripts.get(code, fine)(self, cell, tick)
 

@@ -20,10 +20,12 @@ Kind = Literal["syntax", "undefined"]
 
 # What IPython puts beside Python's builtins.
 _SHELL_NAMES = """
-    In Out _ __ ___ _i _ii _iii _ih _oh _dh display get_ipython exit quit
+    In Out _ __ ___ _i _ii _iii _ih _oh _dh _exit_code display get_ipython exit quit
 """
 _KNOWN = frozenset(_SHELL_NAMES.split())
 _NUMBERED = re.compile(r"_i?[0-9]+$")
+# After these, names may be there that no cell spells out.
+_HIDDEN = re.compile(r"\bexec\(|\bglobals\(\)|\.run_cell|\.run_line_magic|\.user_ns|\bvars\(\)\[")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -95,11 +97,14 @@ def _undefined(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse("\n".join(texts))
+    hidden = next((n for n, text in enumerate(texts) if _HIDDEN.search(text)), len(texts))
     said = checker.Checker(tree, filename="task", builtins=known, withDoctest=False).messages
     for message in said:
         if not isinstance(message, messages.UndefinedName | messages.UndefinedLocal):
             continue
         n = bisect_right(starts, message.lineno) - 1
+        if n >= hidden:
+            continue
         at, cell = code[n]
         within = message.lineno - starts[n]
         name = str(message.message_args[0])

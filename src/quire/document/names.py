@@ -277,7 +277,7 @@ class _Reader(ast.NodeVisitor):
             self.bound = set(before)
             nodes = list(branch)
             self.run(nodes)
-            if not (nodes and isinstance(nodes[-1], ast.Raise)):
+            if not _leaves(nodes):
                 ends.append(self.bound)
         self.bound = set.intersection(*ends) if ends else before
 
@@ -341,3 +341,11 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
         if node.rest:
             self._bind(node.rest)
+
+
+def _leaves(nodes: list[ast.AST]) -> bool:
+    """Whether what comes after these never runs."""
+    last = nodes[-1] if nodes else None
+    if isinstance(last, ast.ExceptHandler):
+        last = last.body[-1]
+    return isinstance(last, ast.Raise)

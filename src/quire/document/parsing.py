@@ -105,7 +105,7 @@ def _cleaned(lines: list[str], reads: frozenset[str]) -> Parsed:
             new = _plain(line)
             if new != line:
                 found.update(_NAMED.findall(line))
-                continued = line.rstrip().endswith("\\")
+                continued = line.rstrip().endswith("\\") and not new.endswith("\\")
         if free and new:
             bare = _STRINGS.sub("", new)
             depth += sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
@@ -126,7 +126,9 @@ def _plain(line: str) -> str:
         if name in _PYTHON_MAGICS:
             while (option := _OPTION.match(rest)) is not None:
                 rest = rest[option.end() :]
-            return f"{indent}{rest or 'pass'}"
+            if rest.strip() == "\\":
+                rest = "pass; \\"  # the statement is on the next line
+            return f"{indent}{rest.rstrip() or 'pass'}"
         return indent + (_STAR if name in _STAR_MAGICS and not indent else "pass")
     if _SHELL_OR_HELP.match(line) or COMMAND.match(line):
         return f"{line[: len(line) - len(line.lstrip())]}pass"

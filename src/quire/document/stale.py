@@ -87,7 +87,10 @@ class _History:
                 gives.update(dict.fromkeys(names(item.source).provides, item.order))
         gone = [r for r in self.last.values() if r.cell_id and r.cell_id not in here]
         gone.sort(key=lambda item: item.order)
-        self._by_index = {item.index: item for item in gone if item.index >= 0}
+        # A title that is still there says more than a place.
+        titles = {cell.title for cell in cells}
+        placed = [r for r in gone if r.index >= 0 and not (r.title and r.title in titles)]
+        self._by_index = {item.index: item for item in placed}
         self._by_title = {item.title: item for item in gone if item.title}
         self._by_line = {_opening(item.source): item for item in gone if item.index < 0}
         # How far cells have moved since they ran, going by the one above.

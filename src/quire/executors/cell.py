@@ -76,12 +76,13 @@ class CellRunner:
     def at(self) -> str:
         return self.now().isoformat()
 
-    def run(self, cell: Cell, limit: Limit) -> Iterator[Event]:
+    def run(self, cell: Cell, limit: Limit, *, aside: bool = False) -> Iterator[Event]:
+        """`aside`: whoever runs the next cell will want to come back to the state before it."""
         self.current = cell.id
         began = self.began = time.monotonic()
         yield CellStarted(cell.id, self.at())
         if cell.source.strip():
-            yield from self._executed(cell, limit, began)
+            yield from self._executed(cell, limit, began, aside)
         else:
             yield CellFinished(cell.id, "ok", at=self.at())
         self.began = None
@@ -94,9 +95,9 @@ class CellRunner:
             yield CellFinished(self.current, "cancelled", at=self.at(), duration=duration)
         self.outcome, self.reason = "cancelled", "whoever followed it stopped before its end"
 
-    def _executed(self, cell: Cell, limit: Limit, began: float) -> Iterator[Event]:
+    def _executed(self, cell: Cell, limit: Limit, began: float, aside: bool) -> Iterator[Event]:
         stopping: _Stopping | None = None
-        for event in self.kernel.execute(cell.source, cell.id, tick=TICK):
+        for event in self.kernel.execute(cell.source, cell.id, tick=TICK, aside=aside):
             yield from self.waiting()
             if isinstance(event, CellFinished):
                 duration = round(time.monotonic() - began, 6)

@@ -54,6 +54,7 @@ class LocalExecutor:
         cells = self.plan.document.cells
         if self.resume is not None:
             yield from carry_over(self.resume, cells)
+        last = max((at for at, cell in enumerate(cells) if cell.kind == "code"), default=0)
         for position, cell in enumerate(cells):
             if cell.kind != "code" or (self.resume and position < self.resume.start):
                 continue
@@ -67,7 +68,8 @@ class LocalExecutor:
                 reason = self.trail.before(position, self.kernel)
                 if reason:
                     yield Warned(cell.id, f"the run cannot be resumed at this cell: {reason}")
-            yield from runner.run(cell, limit)
+            aside = self.trail is not None and position < last and self.trail.changes(cell)
+            yield from runner.run(cell, limit, aside=aside)
             if self.trail is not None:
                 self.trail.after(cell)
             if runner.stop:

@@ -41,8 +41,12 @@ class Trail:
             return reason
         return ""
 
+    def changes(self, cell: Cell) -> bool:
+        """Whether the state after this cell is one that has to be set aside."""
+        return self._changed or not is_pure(cell.source)
+
     def after(self, cell: Cell) -> None:
-        self._changed = self._changed or not is_pure(cell.source)
+        self._changed = self.changes(cell)
 
 
 @dataclass(slots=True)

@@ -215,7 +215,7 @@ class Session:
             limit = Limit(
                 time.monotonic() + cell_timeout, f"the cell took longer than {cell_timeout:g} s"
             )
-        for event in runner.run(cell, limit):
+        for event in runner.run(cell, limit, aside=snapshots):
             if isinstance(event, ResultGlued):
                 execution.results[event.name] = event.value
             elif isinstance(event, CellFinished):

@@ -253,7 +253,9 @@ class JupyterKernel:
             raise
         return kernel
 
-    def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+    def execute(
+        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+    ) -> Iterator[KernelEvent | None]:
         """Run one cell; see the protocol. Late output of earlier cells carries their id."""
         if self._closed or self._keeper.look():
             yield self._died(cell)

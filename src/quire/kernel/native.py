@@ -52,6 +52,7 @@ class NativeKernel:
         self._closed = False
         self._busy = threading.Lock()
         self._end: Exit | None = None
+        self._ahead = False  # a snapshot was asked for with the last cell
         self.when_closed: Callable[[], None] | None = None
         zygote.watch(pid, self.wake)
 
@@ -66,13 +67,22 @@ class NativeKernel:
             {"env": dict(spec.env), "cwd": str(spec.cwd), "context": dict(context or {})}
         )
 
-    def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+    def execute(
+        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+    ) -> Iterator[KernelEvent | None]:
+        """`aside`: the state after it will be asked for by `snapshot`; make it without delay."""
         with self._busy:
-            yield from self._execute(code, cell, tick)
+            yield from self._execute(code, cell, tick, aside)
 
-    def _execute(self, code: str, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+    def _execute(
+        self, code: str, cell: str, tick: float, aside: bool
+    ) -> Iterator[KernelEvent | None]:
         try:
-            self.wire.send({"m": "execute", "code": code})
+            if self._ahead:
+                made = self._collect()
+                if isinstance(made, Snapshot):
+                    made.drop()
+            self.wire.send({"m": "execute", "code": code, "aside": aside})
         except OSError:
             yield self._death(cell)
             return
@@ -80,8 +90,10 @@ class NativeKernel:
             if batch is None:
                 yield None
                 continue
-            for message in batch:
+            for place, message in enumerate(batch):
                 if message["m"] == "done":
+                    self._ahead = aside
+                    self.wire.put_back(batch[place + 1 :])
                     yield _finished(message, cell)
                     return
                 event = self.wire.event(message, cell)
@@ -93,26 +105,31 @@ class NativeKernel:
         """Set the state aside as it is now; or the reason why that cannot be."""
         with self._busy:
             try:
-                said, fd = self.wire.ask({"m": "snapshot"}, "snapshot", REQUEST_TIMEOUT)
+                made = self._collect() if self._ahead else None
+                if made is None:
+                    self.wire.send({"m": "snapshot"})
+                    made = self._collect()
             except OSError:
                 return "the kernel is gone"
+        return made or "the kernel gave no reason"
+
+    def _collect(self) -> Snapshot | str | None:
+        """The snapshot that was asked for, now or with the last cell. None: it was put off."""
+        self._ahead = False
+        said, fd = self.wire.expect("snapshot", REQUEST_TIMEOUT)
+        if said.get("later"):
+            return None
         if fd is None:
-            return str(said.get("reason", "the kernel gave no reason"))
-        control = socket.socket(fileno=fd)
-        control.settimeout(REQUEST_TIMEOUT)
-        try:
-            pid = int(control.recv(32))
-        except (OSError, ValueError):
-            control.close()
-            return "the copy died at once"
-        control.settimeout(None)
-        self.zygote.adopt(pid)
-        return Snapshot(control, pid)
+            return str(said.get("reason", ""))
+        # It outlives the process it was made from, and then becomes the server's child.
+        self.zygote.adopt(said["pid"])
+        return Snapshot(socket.socket(fileno=fd), said["pid"])
 
     def variables(self) -> list[Mapping[str, Any]]:
         with self._busy:
             try:
-                said, _ = self.wire.ask({"m": "variables"}, "variables", REQUEST_TIMEOUT)
+                self.wire.send({"m": "variables"})
+                said, _ = self.wire.expect("variables", REQUEST_TIMEOUT)
             except OSError as error:
                 raise KernelError("the kernel is gone", hint="restart the session") from error
         found: list[Mapping[str, Any]] = said["found"]
@@ -123,7 +140,7 @@ class NativeKernel:
         with self._busy:
             old, (self.pid, wire) = self.pid, _woken(snapshot)
             self.wire.close()
-            self.wire, self.alive, self._end = wire, True, None
+            self.wire, self.alive, self._end, self._ahead = wire, True, None, False
             self.zygote.replace(old, self.pid, self.wake)
 
     def tell(self, context: Mapping[str, Any]) -> None:

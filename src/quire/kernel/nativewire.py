@@ -79,34 +79,33 @@ class Wire:
             if batch:
                 yield batch
 
-    def ask(self, message: Message, answer: str, timeout: float) -> tuple[Message, int | None]:
-        """Send a request to a kernel at rest; its answer, and the descriptor that came with it.
-
-        Text that arrives meanwhile, from children or threads of earlier cells, is kept for the
-        next cell.
-        """
-        self.send(message)
-        return self.expect(answer, timeout)
+    def put_back(self, messages: list[Message]) -> None:
+        self._waiting += messages
 
     def expect(self, answer: str, timeout: float) -> tuple[Message, int | None]:
-        self._fds = []
+        """The answer of a kernel at rest, and the descriptor that came with it.
+
+        Everything else that arrives meanwhile (text of children or threads of earlier cells, the
+        answer to something asked before) is kept for whoever reads next.
+        """
         deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline and not self._ended:
-            if not self._poll.poll(50):
-                continue
-            for found in self._messages(with_fds=True):
+        while True:
+            for at, found in enumerate(self._waiting):
                 if found["m"] == answer:
-                    return found, self._fds.pop() if self._fds else None
-                self._waiting.append(found)
+                    del self._waiting[at]
+                    is_copy = answer == "snapshot" and "pid" in found
+                    return found, self._fds.pop(0) if is_copy and self._fds else None
+            if time.monotonic() > deadline or self._ended:
+                break
+            if self._poll.poll(50):
+                self._waiting += self._messages()
         raise ConnectionError("the kernel did not answer")
 
-    def _messages(self, *, with_fds: bool = False) -> list[Message]:
+    def _messages(self) -> list[Message]:
         try:
-            if with_fds:
-                data, fds, _, _ = socket.recv_fds(self.sock, READ, 1)
-                self._fds += fds
-            else:
-                data = self.sock.recv(READ)
+            # Descriptors of snapshots come along with what was being read when they were made.
+            data, fds, _, _ = socket.recv_fds(self.sock, READ, 4)
+            self._fds += fds
         except (ConnectionResetError, BlockingIOError):
             data = b""
         if not data:

@@ -36,12 +36,15 @@ class Kernel(Protocol):
     language: str
     epoch: int
 
-    def execute(self, code: str, cell: str, *, tick: float = 0.1) -> Iterator[KernelEvent | None]:
+    def execute(
+        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+    ) -> Iterator[KernelEvent | None]:
         """Run one cell. Ends with exactly one CellFinished or KernelDied.
 
         Yields None at least every `tick` seconds while nothing happens, so that the caller can
         look at clocks and cancellations without a thread. A cell that raises is a CellFinished
-        with status "failed"; nothing the cell does raises here.
+        with status "failed"; nothing the cell does raises here. `aside` tells a kernel that can
+        set its state aside that the state after this cell will be wanted.
         """
         ...
 

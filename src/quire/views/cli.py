@@ -70,6 +70,7 @@ class Group(click.Group):
 # name: (file in views/commands, one line of help)
 COMMANDS = {
     "completion": ("completion", "Print a completion script for your shell."),
+    "edit": ("edit", "Change one cell of a task."),
     "exec": ("session", "Run cells in a session's kernel."),
     "export": ("records", "Write a run as a notebook, a web page or Markdown."),
     "host": ("host", "Look at or stop the process that keeps kernels warm."),
@@ -126,8 +127,8 @@ def _show_usage_error(term: Terminal, error: click.ClickException) -> None:
     if ctx is not None:
         term.err(ctx.get_usage())
     term.err(f"{term.paint('error:', 'red', on_err=True)} {error.format_message()}")
-    if ctx is not None:
-        term.err(f"{term.paint('hint:', 'blue', on_err=True)} {ctx.command_path} --help")
+    command = ctx.command_path if ctx is not None else "quire"
+    term.err(f"{term.paint('hint:', 'blue', on_err=True)} {command} --help")
 
 
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=", re.DOTALL)
@@ -186,10 +187,13 @@ def main(argv: list[str]) -> int:
         terminal.err("error: the current folder is gone\nhint: cd to one that exists")
         return 2
     code = dispatch(argv, App(terminal, cwd, dict(os.environ)))
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
+    if sys.stdout is not None:  # it is None where a caller closed it
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
     return code
 
 
 def emit_json(app: App, value: Any) -> None:
-    app.terminal.out(json.dumps(value, ensure_ascii=False, default=str))
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    # JSON lets these stand as they are; a terminal obeys them.
+    app.terminal.out(re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from types import TracebackType
 
 from ..runs.events import (
     CellFinished,
@@ -42,8 +44,12 @@ def seconds(value: float | None) -> str:
 
 
 class Progress:
+    """A context: while it lasts, the bar goes on though nothing happens."""
+
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
+        self._lock = threading.Lock()
+        self._over = threading.Event()
         self._began = time.monotonic()
         self._order: dict[str, int] = {}
         self._names: dict[str, str] = {}
@@ -51,8 +57,32 @@ class Progress:
         self._drawn = 0.0
         self._bar = False
 
-    def show(self, event: Event | None) -> None:
-        """None: nothing happened, but time passed."""
+    def __enter__(self) -> Progress:
+        if self.terminal.live:
+            threading.Thread(target=self._go_on, name="quire-progress", daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._over.set()
+            self._erase()
+
+    def _go_on(self) -> None:
+        while not self._over.wait(REDRAW):
+            with self._lock:
+                if self._order and not self._over.is_set():
+                    self._draw()
+
+    def show(self, event: Event) -> None:
+        with self._lock:
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
         term = self.terminal
         if isinstance(event, RunStarted):
             code = [cell for cell in event.cells if cell["kind"] == "code"]
@@ -74,9 +104,6 @@ class Progress:
             self._say(f"    ran {plain(str(event.arguments.get('path')))}", "dim")
         else:
             self._draw()
-
-    def end(self) -> None:
-        self._erase()
 
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)

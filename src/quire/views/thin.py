@@ -15,6 +15,7 @@ STAY_HERE = ("--no-host", "--help", "-h")
 
 
 def main() -> None:
+    _open_standard_files()
     argv = sys.argv[1:]
     if argv and argv[0] in HOSTED and not any(a in STAY_HERE for a in argv) and _can_host():
         code = hand_off(argv)
@@ -24,6 +25,15 @@ def main() -> None:
     from .cli import main as cli_main
 
     sys.exit(cli_main(argv))
+
+
+def _open_standard_files() -> None:
+    """Where one of the three is closed, the next file opened would take its place."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _can_host() -> bool:

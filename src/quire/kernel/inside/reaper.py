@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Collection
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -42,7 +43,8 @@ def parents() -> dict[Process, int]:
     return found
 
 
-def descendants(root: int) -> list[Process]:
+def descendants(root: int, spare: Collection[int] = ()) -> list[Process]:
+    """All below `root`, except for the trees under the spared ones."""
     children: dict[int, list[Process]] = {}
     for process, parent in parents().items():
         children.setdefault(parent, []).append(process)
@@ -50,8 +52,9 @@ def descendants(root: int) -> list[Process]:
     queue = [root]
     while queue:
         for process in children.get(queue.pop(), ()):
-            out.append(process)
-            queue.append(process[0])
+            if process[0] not in spare:
+                out.append(process)
+                queue.append(process[0])
     return out
 
 
@@ -70,12 +73,12 @@ def kill(process: Process) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def kill_tree(root: int, *, patience: float = 2.0) -> None:
+def kill_tree(root: int, *, spare: Collection[int] = (), patience: float = 2.0) -> None:
     """Kill `root` and all below it. Repeats, since a process may fork while it is being found."""
     started = start_time(root)
     deadline = time.monotonic() + patience
     while True:
-        below = descendants(root)
+        below = descendants(root, spare)
         # The root goes last: while it lives, its orphans come back to it and stay findable.
         for process in below:
             kill(process)

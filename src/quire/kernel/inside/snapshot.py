@@ -1,8 +1,9 @@
 """Set a copy of this process aside, and wake copies of it later: that is rewind.
 
-A snapshot is a forked process that sleeps. Waking it forks it again, so that it can be woken any
-number of times. Every copy becomes a child of the fork server (an intermediate process forks it
-and ends), so the cell's own `os.wait()` never meets one, and all go when the server goes.
+A snapshot is a forked process that sleeps until its control socket says something, or closes.
+Waking it forks it again, so that it can be woken any number of times. While the kernel it was made
+from lives, it is that kernel's child: `Copies` keeps `os.wait()` and its kin from meeting it. What
+is woken becomes a child of the fork server (an intermediate process forks it and ends).
 
 What a fork cannot copy faithfully is a reason not to set a copy aside: `obstacle` names it.
 """
@@ -10,13 +11,16 @@ What a fork cannot copy faithfully is a reason not to set a copy aside: `obstacl
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import Collection
+from typing import Any
 
 from . import reaper
 
@@ -46,10 +50,68 @@ def _threads() -> str:
 
 def _children() -> str:
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        # Copies have process groups of their own; what a cell starts is in the kernel's.
+        os.waitid(os.P_PGID, os.getpgrp(), os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return ""
     return "a child process is still there, or its end was not waited for"
+
+
+class Copies:
+    """The snapshots that are children of this process, kept out of the cells' sight."""
+
+    def __init__(self) -> None:
+        self.pids: set[int] = set()
+        self._waitpid = os.waitpid
+        self._wait3 = os.wait3
+        # Only the forms that wait for any child; waiting for a given one needs no care.
+        os.wait = lambda: self._waitpid_any(0)
+        os.waitpid = lambda pid, options: (
+            self._waitpid(pid, options) if pid > 0 else self._waitpid_any(options, pid)
+        )
+        os.wait3 = self._wait3_any
+
+    def bury(self) -> None:
+        """Wait for copies that were dropped."""
+        for pid in tuple(self.pids):
+            try:
+                gone = self._waitpid(pid, os.WNOHANG)[0]
+            except ChildProcessError:
+                gone = pid
+            if gone:
+                self.pids.discard(pid)
+
+    def _next_of_others(self, options: int) -> int:
+        """The pid of a child of the cell that has ended; 0 when none has and none is awaited."""
+        while True:
+            self.bury()
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None and ended.si_pid not in self.pids:
+                return ended.si_pid
+            if ended is None and not self._has_others():
+                raise ChildProcessError(errno.ECHILD, os.strerror(errno.ECHILD))
+            if options & os.WNOHANG:
+                return 0
+            time.sleep(0.002)
+
+    def _has_others(self) -> bool:
+        me = os.getpid()
+        return any(
+            parent == me and process[0] not in self.pids
+            for process, parent in reaper.parents().items()
+        )
+
+    def _waitpid_any(self, options: int, pid: int = -1) -> tuple[int, int]:
+        if not self.pids or pid != -1:
+            return self._waitpid(pid, options)
+        ended = self._next_of_others(options)
+        return self._waitpid(ended, options) if ended else (0, 0)
+
+    def _wait3_any(self, options: int) -> Any:
+        if not self.pids:
+            return self._wait3(options)
+        ended = self._next_of_others(options)
+        return os.wait4(ended, options) if ended else self._wait3(os.WNOHANG)
 
 
 def _files(own: Collection[int]) -> str:
@@ -88,7 +150,7 @@ def own_files() -> None:
                 os.close(fresh)
 
 
-def fork_aside() -> bool:
+def fork_away() -> bool:
     """Fork a child of the fork server. True in the copy, False here."""
     # While we adopt orphans the copy would become ours when the intermediate process ends.
     reaper.adopt_orphans(on=False)
@@ -110,8 +172,6 @@ def fork_aside() -> bool:
 def sleep(control: socket.socket) -> tuple[int, int, int]:
     """Be a snapshot: returns only in copies that are woken, with their channel, stdout, stderr."""
     own_files()
-    with contextlib.suppress(OSError):
-        control.sendall(b"%d\n" % os.getpid())
     while True:
         try:
             data, fds, _, _ = socket.recv_fds(control, 16, 3)
@@ -119,7 +179,7 @@ def sleep(control: socket.socket) -> tuple[int, int, int]:
             os._exit(0)
         if not data or len(fds) != 3:
             os._exit(0)
-        if fork_aside():
+        if fork_away():
             control.close()
             own_files()
             return fds[0], fds[1], fds[2]

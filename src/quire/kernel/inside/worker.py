@@ -52,6 +52,7 @@ class Worker:
         self.channel = channel
         self.aside = False  # being forked into a snapshot just now
         self.random_state: Any = None
+        self.copies = snapshot.Copies()
         self.stdout = OutStream("stdout", 1, channel)
         self.stderr = OutStream("stderr", 2, channel)
         os.register_at_fork(after_in_child=self._forked)
@@ -126,7 +127,6 @@ class Worker:
         shell._last_traceback = None
         shell._last_traceback_during_displayhook = False
         result = interrupted = None
-        began = time.perf_counter()
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             result = self._run_cell(message["code"])
@@ -142,9 +142,14 @@ class Worker:
                 except KeyboardInterrupt as error:
                     interrupted = error
         self._end_streams()
-        verdict = self._verdict(result, interrupted)
-        verdict["took"] = time.perf_counter() - began
-        self.channel.send(verdict)
+        self.channel.send(self._verdict(result, interrupted))
+        if message.get("aside"):
+            # The state before the next cell, set aside while the answer is on its way. Not where
+            # tasks go on between cells: that state would be an older one.
+            if self._loop_has_work():
+                self.channel.send({"m": "snapshot", "later": True})
+            else:
+                self._snapshot()
 
     def _snapshot(self) -> None:
         """Set a copy aside, or say why not. Returns in the live process and in woken copies."""
@@ -154,15 +159,20 @@ class Worker:
             return
         ours, theirs = socket.socketpair()
         self.random_state = random.getstate()  # Python seeds anew in every fork
+        self.copies.bury()
         self.aside = True
-        if snapshot.fork_aside():
+        copy = os.fork()
+        if copy == 0:
+            os.setpgid(0, 0)
             ours.close()
             self._let_go()
             self._wake(*snapshot.sleep(theirs))
             return
         self.aside = False
+        os.setpgid(copy, copy)  # on both sides: whoever looks next must find it done
+        self.copies.pids.add(copy)
         theirs.close()
-        self.channel.send({"m": "snapshot"}, ours.fileno())
+        self.channel.send({"m": "snapshot", "pid": copy}, ours.fileno())
         ours.close()
 
     def _tell_variables(self) -> None:
@@ -191,6 +201,7 @@ class Worker:
     def _wake(self, channel_fd: int, out_fd: int, err_fd: int) -> None:
         """This copy is the live kernel now."""
         random.setstate(self.random_state)
+        self.copies.pids.clear()
         reaper.adopt_orphans()
         self.aside = False
         channel = _attach(channel_fd, out_fd, err_fd)

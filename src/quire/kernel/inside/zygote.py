@@ -93,7 +93,7 @@ class Zygote:
         elif message["pid"] not in self.kernels:
             return  # already buried: its pid may be somebody else's by now
         elif message["do"] == "kill":
-            self.reaper.kill_tree(message["pid"])
+            self.reaper.kill_tree(message["pid"], spare=self.kernels)
         elif message["do"] == "interrupt":
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(message["pid"], signal.SIGINT)

@@ -102,13 +102,10 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
         resume=options["resume"],
         from_cell=options["from_cell"],
     )
-    progress = None if quiet else Progress(app.terminal)
-    with calling_off(app.cancelled):
+    with calling_off(app.cancelled), Progress(app.terminal) as progress:
         for event in execution:
-            if progress is not None:
+            if not quiet:
                 progress.show(event)
-    if progress is not None:
-        progress.end()
     record = execution.record
     if as_json:
         emit_json(app, report(record, execution.folder))
