@@ -8,8 +8,8 @@ import io
 import os
 import stat
 import tokenize
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from ..document import edit as editing
 from ..document import formats
 from ..document.edit import Address, Edited, Task, Where
 from ..document.lint import Finding, lint
-from ..document.model import CellKind
+from ..document.model import CellKind, Document
+from ..document.stale import Ran, stale
 from ..errors import DocumentError, StorageError, UsageError
 from ..store.files import write_atomic
 from ..workspace import Workspace
@@ -31,6 +32,8 @@ class Edit:
     path: Path
     edited: Edited
     findings: tuple[Finding, ...]
+    # By session: the cells that it ran and that no longer stand, with the reason.
+    stale: Mapping[str, Sequence[tuple[int, str, str]]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         edited = self.edited
@@ -51,7 +54,34 @@ class Edit:
                 }
                 for finding in self.findings
             ],
+            "stale": {
+                name: [{"index": at, "cell": cell, "reason": why} for at, cell, why in cells]
+                for name, cells in self.stale.items()
+            },
         }
+
+
+def stale_in_sessions(
+    workspace: Workspace, path: Path, document: Document
+) -> dict[str, list[tuple[int, str, str]]]:
+    """What each open session on this task would have to run again. Read from their journals."""
+    found: dict[str, list[tuple[int, str, str]]] = {}
+    for state in workspace.sessions.states():
+        if state.closed or state.task != str(path):
+            continue
+        ran = [
+            Ran("", one.source, one.order)
+            if one.index is None
+            else Ran(one.cell, one.source, one.order, one.index, one.title)
+            for one in state.ran
+        ]
+        reasons = stale(document.cells, ran)
+        found[state.name] = [
+            (at, cell.id, reasons[cell.id])
+            for at, cell in enumerate(document.cells)
+            if cell.id in reasons
+        ]
+    return found
 
 
 def edit(
@@ -167,7 +197,8 @@ def _edit(workspace: Workspace, path: str | Path, wish: _Wish) -> Edit:
         raise DocumentError(f"{path}: {error.message}", hint=error.hint) from error
     if edited.text != task.text:
         _write(full, data, _encoded(edited.text, data, full), str(path))
-    return Edit(full, edited, tuple(lint(edited.document)))
+    behind = stale_in_sessions(workspace, full, edited.document)
+    return Edit(full, edited, tuple(lint(edited.document)), behind)
 
 
 def _encoded(text: str, before: bytes, path: Path) -> bytes:

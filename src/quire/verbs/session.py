@@ -236,9 +236,15 @@ def cells(workspace: Workspace, name: str) -> list[CellState]:
 
 
 def _states(document: Document, executions: list[Execution]) -> list[CellState]:
-    ran = [Ran(e.cell.id, e.cell.source, e.order) for e in executions if e.index is not None]
+    # Loose code and injected parameters belong to no cell, but what they define counts.
+    ran = [
+        Ran("", e.cell.source, e.order)
+        if e.index is None
+        else Ran(e.cell.id, e.cell.source, e.order, e.index, e.cell.title)
+        for e in executions
+    ]
     reasons = stale(document.cells, ran)
-    latest = {one.cell_id: one.order for one in ran}
+    latest = {one.cell_id: one.order for one in ran if one.cell_id}
     out: list[CellState] = []
     for index, cell in enumerate(document.cells):
         order = latest.get(cell.id)

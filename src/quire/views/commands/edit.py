@@ -86,6 +86,9 @@ def edit(app: App, /, path: str, cell: str, as_json: bool, **options: Any) -> No
     for finding in done.findings[:_FINDINGS]:
         where = f"cell {finding.index} ({finding.cell_id}), line {finding.line}"
         term.out(f"{term.paint(finding.kind, 'yellow')}: {where}: {plain(finding.message)}")
+    for name, cells in done.stale.items():
+        for at, _, reason in cells:
+            term.out(f"{term.paint('stale', 'yellow')} in {name}: cell {at}: {plain(reason)}")
     if len(done.findings) > _FINDINGS:
         term.out(f"… and {len(done.findings) - _FINDINGS} more")
 
