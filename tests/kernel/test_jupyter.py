@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from quire.errors import KernelError, KernelNotFound
-from quire.kernel.jupyter import JupyterKernel, find, installed
+from quire.kernel.jupyter import JupyterKernel
+from quire.kernel.kernelspecs import find, installed
 from quire.kernel.protocol import KernelSpec
 from quire.runs.events import CellFinished, OutputAdded
 

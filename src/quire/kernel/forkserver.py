@@ -9,38 +9,15 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import KernelError, KernelNotFound
+from .exits import Exit
 from .nativewire import Wire
 
 ZYGOTE = Path(__file__).parent / "inside" / "zygote.py"
 START_TIMEOUT = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    signal: int | None
-    status: int | None
-    max_rss: int
-
-    @property
-    def reason(self) -> str:
-        import signal
-
-        if self.signal is not None:
-            try:
-                name = signal.Signals(self.signal).name
-            except ValueError:
-                name = f"signal {self.signal}"
-            text = f"the kernel was killed by {name}"
-            if self.signal == signal.SIGKILL:
-                text += ", as the system does when memory runs out"
-        else:
-            text = f"the kernel exited with status {self.status}"
-        return f"{text} (its memory peaked at {self.max_rss / 2**20:,.0f} MB)"
 
 
 class Zygote:
@@ -134,7 +111,7 @@ class Zygote:
         if pid in self._copies:
             self._copies.discard(pid)
             return
-        self._exits[pid] = Exit(message["signal"], message["status"], message["max_rss"])
+        self._exits[pid] = Exit(message["status"], message["signal"], message["max_rss"])
         gone = self._watchers.pop(pid, None)
         if gone is not None:
             gone()

@@ -6,26 +6,14 @@ connection file and the sockets lie in a directory of their own that only the ow
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import re
 import secrets
-import select
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from string import Template
 from typing import Any
 
-from ..errors import KernelError, KernelNotFound
+from ..errors import KernelError
 from ..runs.events import (
     CellError,
     CellFinished,
@@ -35,17 +23,15 @@ from ..runs.events import (
     OutputUpdated,
     Warned,
 )
+from . import kernelspecs
+from .exits import Exit
+from .keeper import GRACE, Keeper
 from .protocol import KernelEvent, KernelSpec
 
 START_TIMEOUT = 60.0
-# A polite shutdown may take this long before the kernel is killed.
-GRACE = 1.0
 # Reply and idle status belong together; when one is missing for this long it will not come.
 MISSING = 5.0
-# sun_path of a Unix socket is 108 bytes, the last of them a NUL; "/k-5" follows the directory.
-LONGEST_DIRECTORY = 107 - len("/k-5")
 
-KEEPER = Path(__file__).parent / "inside" / "keeper.py"
 DEFAULT_NAME = "python3"
 
 # ipykernel copies what child processes and C code write to fd 1 and 2 in a thread of its own, and
@@ -101,112 +87,6 @@ def prepare(marker):
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How the kernel process ended."""
-
-    status: int | None = None
-    signal: int | None = None
-    max_rss: int = 0
-    stderr: str = ""
-
-    @property
-    def reason(self) -> str:
-        if self.signal is not None:
-            try:
-                name = signal.Signals(self.signal).name
-            except ValueError:
-                name = str(self.signal)
-            return f"the kernel was ended by signal {name}"
-        if self.status is not None:
-            return f"the kernel exited with status {self.status}"
-        return "the kernel is gone and its exit status is not known"
-
-
-class Keeper:
-    """Our end of the process that keeps the kernel. Safe from several threads."""
-
-    def __init__(self, argv: list[str], directory: str, cwd: Path, env: Mapping[str, str]) -> None:
-        self._socket, theirs = socket.socketpair()
-        self._lock = threading.Lock()
-        self._received = b""
-        self.pid = 0
-        self.exit: Exit | None = None
-        command = [sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno()), directory, *argv]
-        try:
-            self._process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        except OSError:
-            self._socket.close()
-            raise
-        finally:
-            theirs.close()
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def look(self) -> Exit | None:
-        """Read what the keeper has said so far; the kernel's end if it has come."""
-        with self._lock:
-            while self.exit is None and select.select([self._socket], [], [], 0)[0]:
-                try:
-                    chunk = self._socket.recv(65536)
-                except OSError:
-                    chunk = b""
-                if not chunk:
-                    self.exit = Exit()
-                self._received += chunk
-                while b"\n" in self._received:
-                    line, _, self._received = self._received.partition(b"\n")
-                    news = json.loads(line)
-                    if "pid" in news:
-                        self.pid = news["pid"]
-                    else:
-                        self.exit = Exit(**news)
-            return self.exit
-
-    def wait(self, seconds: float) -> Exit | None:
-        deadline = time.monotonic() + seconds
-        while self.look() is None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return None
-            select.select([self._socket], [], [], left)
-        return self.exit
-
-    def tell(self, word: bytes) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.sendall(word, socket.MSG_NOSIGNAL)
-
-    def end(self) -> None:
-        """Kill the kernel and all it started; returns when they are gone."""
-        self.tell(b"k")
-        self.wait(GRACE)
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_WR)
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self.look()
-
-    def close(self) -> None:
-        self.end()
-        with self._lock:
-            if self.exit is None:
-                self.exit = Exit()
-            self._socket.close()
-
-
 class JupyterKernel:
     kind = "jupyter"
 
@@ -231,13 +111,13 @@ class JupyterKernel:
     def start(cls, spec: KernelSpec, *, timeout: float = START_TIMEOUT) -> JupyterKernel:
         """Start the kernel and wait until it answers."""
         name = spec.name or DEFAULT_NAME
-        directory, resource = find(name, spec.env)
-        folder = _private_directory()
+        directory, resource = kernelspecs.find(name, spec.env)
+        folder = kernelspecs.private_directory()
         connection_file = os.path.join(folder, "kernel.json")
-        connection = _write_connection_file(connection_file, name)
-        argv = _command(resource, directory, connection_file)
+        connection = kernelspecs.write_connection_file(connection_file, name)
+        argv = kernelspecs.command(resource, directory, connection_file)
         try:
-            keeper = Keeper(argv, folder, spec.cwd, _environment(spec.env, resource))
+            keeper = Keeper(argv, folder, spec.cwd, kernelspecs.environment(spec.env, resource))
         except OSError as error:
             os.unlink(connection_file)
             os.rmdir(folder)
@@ -495,112 +375,3 @@ def _finished(cell: str, reply: Mapping[str, Any]) -> CellFinished:
         tuple(reply.get("traceback") or ()),
     )
     return CellFinished(cell, "failed", execution_count=count, error=error)
-
-
-# Which kernels there are
-
-
-def installed(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Every installed kernel: its name and what it calls itself. Reads a few small files."""
-    found: dict[str, str] = {}
-    for folder in _kernel_folders(os.environ if env is None else env):
-        with contextlib.suppress(OSError):
-            for name in sorted(os.listdir(folder)):
-                with contextlib.suppress(OSError, ValueError):
-                    resource = json.loads((folder / name / "kernel.json").read_bytes())
-                    found.setdefault(name.lower(), str(resource.get("display_name", name)))
-    return found
-
-
-def find(name: str, env: Mapping[str, str]) -> tuple[Path, Mapping[str, Any]]:
-    """The directory and kernel.json of a kernel."""
-    for folder in _kernel_folders(env):
-        with contextlib.suppress(OSError):
-            for entry in os.listdir(folder):
-                file = folder / entry / "kernel.json"
-                if entry.lower() == name.lower() and file.is_file():
-                    return folder / entry, _resource(name, file)
-    raise _not_found(name, installed(env))
-
-
-def _resource(name: str, file: Path) -> Mapping[str, Any]:
-    try:
-        resource = json.loads(file.read_bytes())
-        if resource["argv"] and all(isinstance(word, str) for word in resource["argv"]):
-            return dict(resource)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise KernelError(
-        f"the kernel description of {name!r} is broken: {file}",
-        hint="install the kernel again, or remove its directory",
-    )
-
-
-def _not_found(name: str, known: Mapping[str, str]) -> KernelNotFound:
-    import difflib
-
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    listed = ", ".join(known) or "none"
-    return KernelNotFound(
-        f"there is no Jupyter kernel {name!r}; installed: {listed}",
-        hint=(f"did you mean {near[0]!r}? " if near else "")
-        + "install a kernel with its own tool, such as `python -m ipykernel install --sys-prefix`,"
-        " or add its directory to JUPYTER_PATH",
-    )
-
-
-def _kernel_folders(env: Mapping[str, str]) -> list[Path]:
-    """Where Jupyter looks, in its order, by the caller's environment instead of ours."""
-    roots = [Path(p) for p in env.get("JUPYTER_PATH", "").split(os.pathsep) if p]
-    home = Path(env.get("HOME") or os.path.expanduser("~"))
-    data = env.get("JUPYTER_DATA_DIR") or os.path.join(
-        env.get("XDG_DATA_HOME") or home / ".local" / "share", "jupyter"
-    )
-    shared = [Path(sys.prefix) / "share" / "jupyter", Path(data)]
-    # Jupyter prefers the virtual environment's kernels to the user's, and the user's otherwise.
-    roots += shared if sys.prefix != sys.base_prefix else shared[::-1]
-    roots += [Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter")]
-    return [root / "kernels" for root in roots]
-
-
-# What a kernel is started with
-
-
-def _private_directory() -> str:
-    base = tempfile.gettempdir()
-    if len(os.fsencode(base)) + len("/quire-12345678") > LONGEST_DIRECTORY:
-        base = "/tmp"  # mkdtemp makes a 0700 directory in it
-    return tempfile.mkdtemp(prefix="quire-", dir=base)
-
-
-def _write_connection_file(path: str, name: str) -> Mapping[str, Any]:
-    """Written here rather than by jupyter_client, so that the kernel starts during its import."""
-    channels = ("shell", "iopub", "stdin", "control", "hb")
-    content: dict[str, Any] = {f"{c}_port": number for number, c in enumerate(channels, 1)}
-    content |= {"transport": "ipc", "ip": f"{os.path.dirname(path)}/k", "kernel_name": name}
-    content |= {"key": secrets.token_hex(32), "signature_scheme": "hmac-sha256"}
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(content, file)
-    return content
-
-
-def _command(resource: Mapping[str, Any], directory: Path, connection_file: str) -> list[str]:
-    argv = list(resource["argv"])
-    if re.fullmatch(r"python(3(\.\d+)?)?", argv[0]):
-        # Jupyter's rule: a bare python means the one Quire runs in, whatever PATH says.
-        argv[0] = sys.executable
-    known = {"connection_file": connection_file, "prefix": sys.prefix}
-    known["resource_dir"] = str(directory)
-    argv = [re.sub(r"\{(\w+)\}", lambda m: known.get(m[1], m[0]), word) for word in argv]
-    if any(word in ("ipykernel_launcher", "ipykernel") for word in argv):
-        # A task is not part of a person's interactive history.
-        argv.append("--HistoryManager.hist_file=:memory:")
-    return argv
-
-
-def _environment(env: Mapping[str, str], resource: Mapping[str, Any]) -> dict[str, str]:
-    added = {
-        key: Template(str(value)).safe_substitute(env)
-        for key, value in (resource.get("env") or {}).items()
-    }
-    return {**env, **added}

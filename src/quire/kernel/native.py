@@ -17,7 +17,8 @@ from typing import Any
 
 from ..errors import KernelError
 from ..runs.events import CellError, CellFinished, KernelDied
-from .forkserver import Exit, Zygote, channel
+from .exits import Exit
+from .forkserver import Zygote, channel
 from .nativewire import Wire
 from .protocol import KernelEvent, KernelSpec
 from .snapshots import Snapshot

@@ -123,8 +123,13 @@ def make_shell() -> Any:
 
 def warm_up(shell: Any) -> None:
     """Run what every first cell runs, so that its lazy imports are done before the fork."""
+    from IPython.core.async_helpers import get_asyncio_loop
+
     for code in ("x = 1\nx", "1 / 0", "await __import__('asyncio').sleep(0)"):
         shell.run_cell(code, store_history=True)
+    # The last of them made IPython open a loop. A kernel that inherited its sockets could never be
+    # set aside.
+    get_asyncio_loop().close()
     shell.user_ns.pop("x", None)
     forget(shell)
 
