@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import Field, fields, replace
 from pathlib import Path
 
 import pytest
@@ -8,40 +8,26 @@ import pytest
 from quire.config import Config, parse, read
 from quire.errors import ConfigError
 
-ALL = """
-preload = ["pandas", "numpy"]
-python = "/usr/bin/python3"
-kernel = "ir"
-cell_timeout = 60
-timeout = 600.5
-mask = ["MY_*", "OTHER"]
-host_idle = 10
-depth = 3
-stream_limit = 1000
-display_limit = 10
-"""
+# What a key of each type may hold: in TOML, and in Python.
+SAMPLES = {
+    "tuple[str, ...]": ('["pandas", "MY_*"]', ("pandas", "MY_*")),
+    "str": ('"ir"', "ir"),
+    "int": ("3", 3),
+    "float": ("600.5", 600.5),
+    "float | None": ("60", 60),
+    "bool": ("true", True),
+}
 
 
 def test_nothing_is_said() -> None:
     assert parse({}, "x") == Config()
 
 
-def test_every_key(tmp_path: Path) -> None:
-    (tmp_path / "quire.toml").write_text(ALL)
-    assert read(tmp_path) == Config(
-        preload=("pandas", "numpy"),
-        python="/usr/bin/python3",
-        kernel="ir",
-        cell_timeout=60,
-        timeout=600.5,
-        mask=("MY_*", "OTHER"),
-        host_idle=10,
-        depth=3,
-        stream_limit=1000,
-        display_limit=10,
-    )
-    for field in fields(Config):
-        assert f"\n{field.name} = " in ALL
+@pytest.mark.parametrize("field", fields(Config), ids=lambda field: field.name)
+def test_every_key(tmp_path: Path, field: Field[object]) -> None:
+    text, value = SAMPLES[str(field.type)]
+    (tmp_path / "quire.toml").write_text(f"{field.name} = {text}\n")
+    assert read(tmp_path) == replace(Config(), **{field.name: value})
 
 
 def test_a_table_in_pyproject(tmp_path: Path) -> None:

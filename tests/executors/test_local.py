@@ -11,7 +11,8 @@ import pytest
 
 from executors.fake_kernel import FakeKernel, dies, fails, hangs, ignores, leaves, said
 from quire.document.model import Cell, Document, identified
-from quire.executors.local import REASON, LocalExecutor
+from quire.executors.cell import REASON
+from quire.executors.local import LocalExecutor
 from quire.kernel.protocol import KernelEvent
 from quire.runs.events import (
     CellError,

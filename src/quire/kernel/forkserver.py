@@ -53,7 +53,8 @@ class Zygote:
         self._exits: dict[int, Exit] = {}
         self._copies: set[int] = set()
         self.alive = True
-        ours.send(json.dumps({"preload": list(preload)}).encode())
+        with contextlib.suppress(OSError):  # it went at once: wait_ready says so
+            ours.send(json.dumps({"preload": list(preload)}).encode())
         threading.Thread(target=self._listen, name="quire-zygote", daemon=True).start()
 
     def wait_ready(self) -> None:

@@ -26,8 +26,6 @@ def one_line(text: str) -> str:
 def took(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    if seconds < 0.01:
-        return f"{seconds * 1000:.1f} ms"
     if seconds < 120:
         return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)

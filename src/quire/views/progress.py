@@ -15,7 +15,9 @@ from ..runs.events import (
     ToolCalled,
     Warned,
 )
-from .terminal import Terminal, plain
+from ..runs.printed import plain
+from ..runs.summary import took
+from .terminal import Terminal
 
 COLOUR = {
     "ok": "green",
@@ -30,17 +32,6 @@ COLOUR = {
     "text": "dim",
 }
 REDRAW = 0.1
-
-
-def seconds(value: float | None) -> str:
-    if value is None:
-        return ""
-    if value < 10:
-        return f"{value:.2f} s"
-    if value < 120:
-        return f"{value:.1f} s"
-    minutes, rest = divmod(int(value), 60)
-    return f"{minutes} min {rest:02d} s"
 
 
 class Progress:
@@ -108,10 +99,10 @@ class Progress:
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)
         status = self.terminal.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
-        took = seconds(event.duration) if event.status not in ("skipped", "not run") else ""
+        duration = took(event.duration) if event.status not in ("skipped", "not run") else ""
         width = len(str(total))
         name = self._names.get(event.cell, "")
-        self._say(f"[{n:>{width}}/{total}] {status:<4} {took:>8}  {name}".rstrip())
+        self._say(f"[{n:>{width}}/{total}] {status:<4} {duration:>8}  {name}".rstrip())
 
     def _say(self, text: str, colour: str = "") -> None:
         self._erase()
@@ -125,7 +116,7 @@ class Progress:
         n, total = self._order.get(self._current, 0), len(self._order)
         filled = round(20 * (n - 1) / total) if total else 0
         bar = "█" * filled + "░" * (20 - filled)
-        text = f"{bar} cell {n} of {total}  {seconds(now - self._began)}  "
+        text = f"{bar} cell {n} of {total}  {took(now - self._began)}  "
         text += self._names.get(self._current, "")
         term.err(f"\r\x1b[K{text[: term.columns - 1]}", end="")
         self._bar = True

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Mapping
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
-# What a stranger prints must not move the cursor, retitle the window or hide text.
-_CONTROL = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-
-
-def plain(text: str) -> str:
-    """Text from a notebook without escape sequences and control characters."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
 class Terminal:

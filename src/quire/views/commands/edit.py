@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ...errors import UsageError
+from ...runs.printed import plain
 from ..cli import App, emit_json
-from ..terminal import plain
 from .records import relative
 
 _FINDINGS = 20

@@ -6,8 +6,8 @@ import click
 
 from ... import __version__
 from ...kernel.hostline import address
+from ...runs.summary import took
 from ..cli import App, emit_json
-from ..progress import seconds
 
 
 @click.group(epilog="Example: quire host status")
@@ -30,7 +30,7 @@ def status(app: App, as_json: bool) -> None:
     else:
         runs = len(told["running"])
         app.terminal.out(
-            f"host {told['pid']}, up {seconds(told['uptime'])}, "
+            f"host {told['pid']}, up {took(told['uptime'])}, "
             f"{runs} run{'s' * (runs != 1)} under way"
         )
         for zygote in told["zygotes"]:

@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from ...runs.plan import jsonable
+from ...runs.printed import plain
 from ...runs.record import CellRecord, Record
+from ...runs.summary import took
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
-from ..progress import COLOUR, seconds
-from ..terminal import plain
+from ..progress import COLOUR
 
 OUTPUT_LINES = 20
 
@@ -32,7 +33,7 @@ def show_end(app: App, record: Record, folder: RunFolder, output: str | None) ->
     ran = sum(cell.status == "ok" for cell in code)
     carried = sum(cell.status == "carried" for cell in code)
     rest = f", {carried} carried over from {record.resumed_from}" if carried else ""
-    term.out(f"{outcome} in {seconds(record.duration)}, {ran} of {len(code)} cells{rest}")
+    term.out(f"{outcome} in {took(record.duration)}, {ran} of {len(code)} cells{rest}")
     for name, result in record.results.items():
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     term.out(f"notebook: {output or relative(folder.notebook, app.cwd)}")
@@ -78,7 +79,7 @@ def runs(app: App, limit: int, as_json: bool) -> None:
     for item in found:
         outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
         app.terminal.out(
-            f"{item['run_id']}  {outcome}  {seconds(item['duration']):>9}  {plain(item['task'])}"
+            f"{item['run_id']}  {outcome}  {took(item['duration']):>9}  {plain(item['task'])}"
         )
 
 
@@ -103,8 +104,8 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
     term = app.terminal
     term.out(term.paint(plain(record.title or record.task), "bold"))
     outcome = term.paint(record.outcome, COLOUR[record.outcome])
-    took = f" in {seconds(record.duration)}" if record.duration else ""
-    term.out(f"{record.run_id}  {outcome}{took}  {plain(record.task)}")
+    duration = f" in {took(record.duration)}" if record.duration else ""
+    term.out(f"{record.run_id}  {outcome}{duration}  {plain(record.task)}")
     if record.parent:
         term.out(f"run by {record.parent}")
     if record.resumed_from:
@@ -127,9 +128,8 @@ def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> Non
     if cell.kind != "code":
         return
     status = term.paint(cell.status, COLOUR.get(cell.status, ""))
-    took = seconds(cell.duration) if cell.duration is not None else ""
     title = plain(cell.title)
-    term.out(f"\n[{number}] {cell.id}  {status}  {took}  {title}".rstrip())
+    term.out(f"\n[{number}] {cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
     for output in cell.outputs:
         lines = plain(output_text(output)).rstrip("\n").split("\n")
         cut = 0

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ...errors import UsageError
+from ...runs.printed import plain
 from ..cli import App, calling_off, emit_json
-from ..terminal import plain
 
 EXIT = {"ok": 0, "cancelled": 130}
 

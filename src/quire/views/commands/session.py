@@ -18,9 +18,10 @@ from ...runs.events import (
     OutputCut,
     ResultGlued,
 )
+from ...runs.printed import plain
+from ...runs.summary import took
 from ..cli import App, calling_off, emit_json
-from ..progress import COLOUR, seconds
-from ..terminal import plain
+from ..progress import COLOUR
 from .records import output_text
 from .run import given_parameters, parameter_options
 
@@ -91,7 +92,7 @@ def list_(app: App, as_json: bool) -> None:
     if not found:
         app.terminal.err("No session is open.")
     for info in found:
-        idle = "" if info.idle is None else f"idle {seconds(info.idle)}"
+        idle = "" if info.idle is None else f"idle {took(info.idle)}"
         line = f"{info.name:<20}  {info.state:<5}  epoch {info.epoch}  {idle:<14}  {info.task}"
         app.terminal.out(plain(line))
         for note in (info.warning, info.lost and f"its state is gone: {info.lost}"):
@@ -392,7 +393,7 @@ def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
         one = told[-1]
         place = "code" if one["index"] is None else f"[{one['index']}]"
         status = term.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
-        term.err(f"{place} {status} {seconds(event.duration)}  {plain(one['title'])}".rstrip())
+        term.err(f"{place} {status} {took(event.duration)}  {plain(one['title'])}".rstrip())
 
 
 @click.command(epilog="Examples: quire rewind analysis 5 · quire rewind analysis '#3'")
