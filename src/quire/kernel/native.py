@@ -24,6 +24,7 @@ from .protocol import KernelEvent, KernelSpec
 from .snapshots import Snapshot
 
 REQUEST_TIMEOUT = 10.0
+MOST_SERVERS = 6
 
 # Read by the interpreter or by libraries while they load: forking cannot change them afterwards.
 _STARTUP_ENV = (
@@ -258,8 +259,24 @@ class NativeKernels:
             zygote = self._zygotes.get(key)
             if zygote is None or not zygote.alive:
                 zygote = Zygote(python, spec.preload, spec.env)
-                self._zygotes[key] = zygote
+            # The one used last stands last.
+            self._zygotes.pop(key, None)
+            self._zygotes[key] = zygote
+            idle = self._too_many()
+        for one in idle:
+            one.close()
         return zygote
+
+    def _too_many(self) -> list[Zygote]:
+        """Fork servers of worlds that nobody has asked for lately: a host sees many of them."""
+        out: list[Zygote] = []
+        for key, zygote in list(self._zygotes.items())[:-MOST_SERVERS]:
+            spare = self._spares.get(zygote)
+            if zygote.kernels() <= (spare is not None):
+                del self._zygotes[key]
+                self._spares.pop(zygote, None)
+                out.append(zygote)
+        return out
 
     def start(self, spec: KernelSpec, context: Mapping[str, Any] | None = None) -> NativeKernel:
         zygote = self.zygote(spec)

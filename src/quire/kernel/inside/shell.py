@@ -209,6 +209,7 @@ def settle(shell: Any, stdout: Any, stderr: Any) -> None:
     sys.stdout, sys.stderr = stdout, stderr
     sys.__dict__.update(__stdout__=stdout, __stderr__=stderr)
     sys.stdin = open(os.devnull)  # noqa: SIM115 - open for as long as the kernel lives
+    sys.argv = [""]  # as in an interactive interpreter: ours are nobody's business
     main = sys.modules["__main__"]
     if main is not shell.user_module:
         sys.modules["__main__"] = shell.user_module

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import click
 
-from ...errors import UsageError
+from ...errors import DocumentError, UsageError
 from ...runs.events import (
     CellFinished,
     CellSubmitted,
@@ -357,7 +358,9 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
             told[-1]["error"] = error and {"name": error.name, "value": error.value}
         if not as_json:
             _show(app, event, told)
-    states = [s for s in cells(app.workspace(), name) if s.state == "stale"]
+    states = []
+    with suppress(DocumentError):  # the file may be gone by now; what ran is told all the same
+        states = [s for s in cells(app.workspace(), name) if s.state == "stale"]
     live = find(app.workspace(), name).session
     if as_json:
         emit_json(
