@@ -19,7 +19,7 @@ from quire.kernel.inside.variables import listing
 FOLDERS = ("north", "south")
 VARIABLE = "QUIRE_TEST_COLOUR"
 # In the standard library, and loaded neither by a kernel nor by the tests.
-MODULES = ("wave", "colorsys", "sndhdr")
+MODULES = ("wave", "colorsys", "zipapp")
 FIRST = f"""import os, random, sys
 random.seed(42)
 a, b = 1, 2
@@ -88,21 +88,23 @@ class PlainPython:
     randomness: Any = field(default_factory=lambda: random.Random(0).getstate())
     folder: str = ""
     modules: dict[str, Any] = field(default_factory=dict)
+    printed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names["__builtins__"] = {**vars(builtins), "print": self._print}
+
+    def _print(self, *values: object) -> None:
+        self.printed.append(" ".join(map(str, values)) + "\n")
 
     def run(self, source: str) -> Told:
-        parts: list[str] = []
-
-        def show(*values: object) -> None:
-            parts.append(" ".join(map(str, values)) + "\n")
-
-        self.names["__builtins__"] = {**vars(builtins), "print": show}
+        self.printed.clear()
         error = None
         with self._process():
             try:
                 exec(compile(source, "cell", "exec"), self.names)
             except Exception as raised:
                 error = type(raised).__name__
-        return Told("failed" if error else "ok", "".join(parts), error)
+        return Told("failed" if error else "ok", "".join(self.printed), error)
 
     @contextlib.contextmanager
     def _process(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -40,6 +40,7 @@ SETTINGS = settings(
     deadline=None,
     derandomize=True,
     database=None,
+    phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )
 

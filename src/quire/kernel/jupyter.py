@@ -326,7 +326,9 @@ def _event(message: Mapping[str, Any], cell: str) -> KernelEvent | None:
     display_id = (content.get("transient") or {}).get("display_id")
     match kind:
         case "stream":
-            output = {"output_type": kind, "name": content["name"], "text": content["text"]}
+            # The name becomes part of a file's name where there is too much: only these two.
+            name = "stderr" if content["name"] == "stderr" else "stdout"
+            output = {"output_type": kind, "name": name, "text": content["text"]}
             return OutputAdded(cell, output)
         case "display_data" | "execute_result":
             output = {"output_type": kind, "data": content["data"]}

@@ -12,7 +12,7 @@ from .events import OutputAdded, ResultGlued
 
 QUIRE_MIME = "application/vnd.quire.result+json"
 SCRAPBOOK_PREFIX = "application/scrapbook.scrap."
-PAPERMILL_RECORD = "application/papermill.record+json"
+PAPERMILL_PREFIX = "application/papermill.record"
 
 
 def glued(event: OutputAdded) -> list[ResultGlued]:
@@ -33,7 +33,7 @@ def glued(event: OutputAdded) -> list[ResultGlued]:
         elif mime.startswith(SCRAPBOOK_PREFIX) and "name" in payload:
             name = str(payload["name"])
             found.append(ResultGlued(event.cell, name, "json", payload.get("data")))
-        elif mime == PAPERMILL_RECORD:
+        elif mime.startswith(PAPERMILL_PREFIX):
             found += [ResultGlued(event.cell, str(k), "json", v) for k, v in payload.items()]
     found += _shown_by_scrapbook(event, data, already={r.name for r in found})
     return found

@@ -26,6 +26,9 @@ from .masking import Masker, StreamMasker
 from .results import glued
 
 
+RESULTS = 10_000  # named results of one run
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """How much of one cell a record keeps."""
@@ -100,6 +103,7 @@ class Sieve:
         self._displays = 0
         self._display_bytes = 0
         self._cut_displays = 0
+        self._results = 0
         self._spilled = ""
         self._kept_ids: set[str] = set()
         self._late: dict[str, OutputUpdated] = {}
@@ -166,8 +170,13 @@ class Sieve:
             yield replace(event, output=_bounded_error(output, self.bounds.error))
             return
         masked = replace(event, output=output, display_id=self._masked_id(event.display_id))
-        yield from glued(masked)
-        if not self._fits(output):
+        fits = self._fits(output)
+        for result in glued(masked):
+            # A result is worth more than a display: it may still come where those are cut.
+            self._results += 1
+            if self._results <= RESULTS and self._display_bytes <= 2 * self.bounds.display_bytes:
+                yield result
+        if not fits:
             self._cut(event.cell, output)
             return
         if masked.display_id is not None:
