@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from scratch import Scratch, stdout_of
 
 pytestmark = pytest.mark.torture
@@ -13,7 +14,10 @@ pytestmark = pytest.mark.torture
 FLOODS = {
     "200 MB of lines": ("for n in range(2_000_000): print('%099d' % n)", 200_000_000),
     "a line of 100 MB": ("print('x' * 100_000_000)", 100_000_001),
-    "200 MB on fd 1": ("import os\nfor n in range(2_000): os.write(1, b'y' * 100_000)", 200_000_000),
+    "200 MB on fd 1": (
+        "import os\nfor n in range(2_000): os.write(1, b'y' * 100_000)",
+        200_000_000,
+    ),
 }
 
 

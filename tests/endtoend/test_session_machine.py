@@ -208,9 +208,7 @@ class SessionMachine(Machine):
     @precondition(lambda self: not self.dead)
     @rule()
     def dies(self) -> None:
-        events = list(
-            session.execute(self.workspace, self.name, None, self.no, code="os._exit(3)")
-        )
+        events = list(session.execute(self.workspace, self.name, None, self.no, code="os._exit(3)"))
         assert [told.status for _, told in told_by(events)] == ["died"]
         self.dead = True
         self.epoch += 1

@@ -25,7 +25,6 @@ from .events import (
 from .masking import Masker, StreamMasker
 from .results import glued
 
-
 RESULTS = 10_000  # named results of one run
 
 
