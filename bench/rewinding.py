@@ -16,7 +16,7 @@ from bench.us import workspace
 from quire.kernel.native import NativeKernel, NativeKernels
 from quire.kernel.protocol import KernelSpec
 from quire.kernel.snapshots import Snapshot
-from quire.runs.events import CellFinished
+from quire.runs.events import CellFinished, KernelDied
 
 THINK = 0.02  # seconds between two calls of an agent, at the very least
 CELL = "data[0] = 7.0; answer = float(data[0])"
@@ -34,6 +34,8 @@ def rewinding(bench: Bench) -> Iterator[Row]:
 
 def execute(kernel: NativeKernel, code: str, *, aside: bool = False) -> None:
     for event in kernel.execute(code, "c", aside=aside):
+        if isinstance(event, KernelDied):
+            raise CannotMeasure(f"{code!r}: {event.reason}")
         if isinstance(event, CellFinished) and event.status != "ok":
             raise CannotMeasure(f"{code!r} failed: {event.error}")
 

@@ -16,6 +16,7 @@ from .executors.resume import Kept
 from .executors.session import Budget, Session
 from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root
+from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
 from .store.journal import Journal
 from .store.runs import RunStore
@@ -32,6 +33,7 @@ class LiveSession:
     path: Path
     parameters: Mapping[str, Any]
     line: Line
+    spec: KernelSpec
 
 
 class Engine:
@@ -45,6 +47,7 @@ class Engine:
         # Live sessions by name, with the journals they are written to. Only a host has any.
         self.sessions: dict[str, LiveSession] = {}
         self.sessions_lock = threading.Lock()
+        self.reviving = threading.Lock()  # one at a time, so that none is revived twice
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
 
@@ -96,7 +99,9 @@ class Workspace:
     @property
     def snapshot_budget(self) -> Budget:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return Budget(self.config.snapshots, int(self.config.snapshot_memory * memory))
+        # One share for all that sets states aside here, divided among them.
+        parts = max(1, len(self.engine.sessions) + len(self.engine.kept))
+        return Budget(self.config.snapshots, int(self.config.snapshot_memory * memory / parts))
 
     @property
     def sessions(self) -> SessionStore:

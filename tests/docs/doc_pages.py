@@ -15,8 +15,8 @@ How to write a page that can be checked; directives are HTML comments right abov
     <!-- output varies -->     the output below is an example; only the exit status counts
     <!-- run: COMMAND -->      run it, show nothing
 
-Durations, times, run ids and process ids are left out of the comparison on both sides, so a page
-can show real output.
+Durations, times, memory, run ids, process ids and connection files are left out of the comparison
+on both sides, so a page can show real output.
 """
 
 from __future__ import annotations
@@ -134,6 +134,7 @@ _VARYING = [
     (re.compile(r"\b[\d.]+ m?s\b"), "# s"),
     (re.compile(r"\b[\d,.]+ MB\b"), "# MB"),
     (re.compile(r'(\bhost |"pid": )\d+'), r"\1#"),
+    (re.compile(r"\S*/quire-\w{8}/kernel\.json"), "<connection file>"),
     (re.compile(r"-{20,}"), "---"),
     (re.compile(r"[ \t]+"), " "),
     (re.compile(r" $", re.MULTILINE), ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from doc_pages import PAGES, ROOT, Block, Page, matches, read
 import quire
 import quire.runtime
 from quire import config, errors
+from quire.executors.session import NO_SNAPSHOTS
 from quire.runs import events
 from quire.views.cli import cli
 from scratch import Scratch
@@ -28,8 +30,11 @@ NOT_RUN = {
     "make demo": "installs first; tests/docs/test_demo.py runs its steps",
     "make test": "is what runs this",
     "make bench": "minutes, and only says something on a quiet machine",
+    "python -m bench": "the same",
     "pip install": "installs packages",
     "uv tool install": "installs packages",
+    "jupyter console": "waits for a person; the page's Python attaches the same way",
+    "jupyter lab": "a server for a person's browser",
     "python -m bash_kernel.install": "changes the environment; the page has its own kernel spec",
 }
 READ = [read(path) for path in PAGES]
@@ -272,6 +277,59 @@ def test_every_json_key_is_documented(scratch: Scratch) -> None:
     assert not undocumented(answer("sync", "parent.py"), "`quire sync`")
     assert not undocumented(answer("host", "status"), "`quire host`")
     assert not undocumented(answer("run", "nowhere.py"), "`--json` object")
+
+
+def test_every_json_key_of_sessions_is_documented(scratch: Scratch) -> None:
+    scratch.write("a.py", "# %% one\nx = 1\n\n# %% two\nprint(x)\n\n# %% three\n1 / 0\n")
+
+    def answer(*args: str) -> Any:
+        return json.loads(scratch.quire(*args, "--json").stdout)
+
+    assert not undocumented([answer("session", "open", "a.py")], "`quire session list`")
+    answer("exec", "a", "--code", "import os; os._exit(3)")
+    told = answer("exec", "a", "all")
+    assert told["replaced"]
+    assert told["cells"][-1]["error"]
+    assert not undocumented(told, "`quire exec`")
+    edited = answer("edit", "a.py", "one", "--source", "x = y")
+    assert edited["findings"]
+    assert edited["stale"]["a"]
+    edited["stale"]["NAME"] = edited["stale"].pop("a")
+    assert not undocumented(edited, "`quire edit`") - {"stale.NAME"}
+    told = answer("exec", "a", "--code", "x")
+    assert told["stale"]
+    assert not undocumented(told, "`quire exec`")
+    assert not undocumented(answer("session", "list"), "`quire session list`")
+    assert not undocumented(answer("session", "show", "a"), "`quire session show`")
+    assert not undocumented(answer("session", "vars", "a"), "`quire session vars`")
+    assert not undocumented(answer("session", "tree", "a"), "`quire session tree`")
+    assert not undocumented(answer("session", "promote", "a", "b.py"), "`quire session promote`")
+    rewound = answer("rewind", "a", "two")
+    assert rewound["stale"]
+    stale = {key for key in keys(rewound) if key.startswith("stale[].")}
+    assert not undocumented(rewound, "`quire rewind`") - stale
+    assert not undocumented(answer("session", "restore", "a"), "`quire exec`")
+
+
+def test_reasons_why_there_is_no_way_back_are_documented() -> None:
+    page = next(page for page in READ if page.path.name == "rewind.md")
+    table = page.section("When there is no way back")
+    source = (ROOT / "src" / "quire" / "kernel" / "inside" / "snapshot.py").read_text()
+    given = [
+        part.value
+        for function in ast.walk(ast.parse(source))
+        if isinstance(function, ast.FunctionDef)
+        and isinstance(function.returns, ast.Name)
+        and function.returns.id == "str"
+        for end in ast.walk(function)
+        if isinstance(end, ast.Return) and isinstance(end.value, ast.Constant | ast.JoinedStr)
+        for part in ast.walk(end.value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    words = {text.strip(" ()") for text in given} - {""}
+    assert len(words) >= 6
+    assert not [text for text in words if text not in table]
+    assert NO_SNAPSHOTS in table
 
 
 def subclasses(cls: type[Any]) -> set[type[Any]]:

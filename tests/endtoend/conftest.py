@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from desk import Desk
+from live import Live
 
 from quire.workspace import Engine
 
@@ -30,3 +31,19 @@ def kernel_env() -> dict[str, str]:
 def desk(tmp_path: Path, engine: Engine, kernel_env: dict[str, str]) -> Desk:
     (tmp_path / "quire.toml").write_text("")
     return Desk(tmp_path, kernel_env, engine)
+
+
+@pytest.fixture(scope="session")
+def lasting() -> Iterator[Engine]:
+    """An engine as a host has it: kernels stay when a call is over."""
+    engine = Engine(outlives=True)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def live(tmp_path: Path, lasting: Engine, kernel_env: dict[str, str]) -> Iterator[Live]:
+    (tmp_path / "quire.toml").write_text("")
+    live = Live(tmp_path, kernel_env, lasting)
+    yield live
+    live.close()

@@ -24,10 +24,11 @@ from .session import Marks
 class Trail:
     """The states a run leaves behind it. Positions are those of the plan's cells."""
 
-    def __init__(self, marks: Marks, *, clean: bool = True) -> None:
-        """`clean`: it begins with a fresh kernel, a state that needs no setting aside."""
+    def __init__(self, marks: Marks) -> None:
         self.marks = marks
-        self._changed = not clean  # since the last state that is known
+        # Since the last state that is known. That of a fresh kernel needs no setting aside, and
+        # where a resumed run begins somebody has done it.
+        self._changed = False
         self.warned = ""
 
     def before(self, position: int, kernel: Kernel) -> str:
@@ -56,6 +57,7 @@ class Kept:
     run_id: str
     path: Path
     cells: Sequence[Cell]
+    parameters: Mapping[str, Any]
     record: Record
     marks: Marks
     server: Any  # the fork server its snapshots belong to
@@ -93,22 +95,32 @@ def plan_resume(kept: Kept, cells: Sequence[Cell], wanted: int | None) -> Resume
     if wanted is not None:
         if wanted > start:
             raise UsageError(
-                f"cell {wanted} cannot be where the run goes on: cell {start} changed or failed",
-                hint=f"go on at {start} or before it",
+                f"{_name(cells[wanted])} cannot be where the run goes on: "
+                f"{_name(cells[start])} changed or failed before it",
+                hint=f"go on at {cells[start].id} or before it",
             )
         start = wanted
     base, snapshot = _base(kept, cells, start)
     carried = {cell.id: records[cell.id] for cell in cells[:start] if cell.id in records}
     results = [
-        ResultGlued(r.cell, r.name, _kind(r.kind), r.value)
+        ResultGlued(r.cell, r.name, r.kind, r.value)
         for r in kept.record.results.values()
         if r.cell in carried
     ]
     return Resume(kept.run_id, start, base, snapshot, carried, results)
 
 
-def _kind(kind: str) -> Any:
-    return kind
+def can_resume(kept: Kept) -> bool:
+    """Whether the state before its failed cell is there."""
+    try:
+        plan_resume(kept, kept.cells, None)
+    except UsageError:
+        return False
+    return True
+
+
+def _name(cell: Cell) -> str:
+    return f"cell {cell.id}" + (f" ({cell.title})" if cell.title else "")
 
 
 def _done(cell: Cell, record: CellRecord | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -74,6 +74,12 @@ class Marks:
 
     def get(self, order: int) -> Mark | None:
         return self._marks.get(order)
+
+    def inherit(self, other: Marks, last: int) -> None:
+        """Have what another one has set aside up to `last`, whatever becomes of that one."""
+        for mark in other:
+            if mark.order <= last and mark.snapshot is not None:
+                self._marks[mark.order] = Mark(mark.order, mark.snapshot.share())
 
     def take(self, kernel: Kernel, order: int) -> Mark:
         made = kernel.snapshot() if hasattr(kernel, "snapshot") else NO_SNAPSHOTS
@@ -151,6 +157,11 @@ class Session:
         return self.kernel is not None and bool(getattr(self.kernel, "alive", True))
 
     @property
+    def why_lost(self) -> str:
+        """Why the state is gone that somebody may still expect; empty when it is not."""
+        return self.lost or ("" if self.alive else "its kernel had ended")
+
+    @property
     def busy(self) -> bool:
         return self._busy.locked()
 
@@ -176,17 +187,23 @@ class Session:
         *,
         cell_timeout: float | None = None,
         snapshots: bool = True,
+        may_fail: Collection[int] = (),
     ) -> Iterator[Event]:
-        """Run cells in order; stops after one that fails. Each comes with its place."""
+        """Run cells in order; stops after one that fails. Each comes with its place.
+
+        `may_fail` holds positions in `cells`: those cells may raise without ending it.
+        """
         self._enter()
         try:
             if not self.alive:
-                yield self._fresh(self.lost or "its kernel had ended")
-            for cell, index in cells:
+                yield self._fresh(self.why_lost)
+            for at, (cell, index) in enumerate(cells):
                 if cell.kind != "code" or "skip-execution" in cell.tags:
                     continue
+                if cancel.is_set():
+                    break
                 status = yield from self._one(cell, index, cancel, cell_timeout, snapshots)
-                if status != "ok":
+                if status != "ok" and not (status == "failed" and at in may_fail):
                     break
         finally:
             self._leave()
@@ -206,7 +223,7 @@ class Session:
             self.marks.take(self.kernel, execution.order)
         mask = self.sieve.masker.mask
         yield CellSubmitted(
-            cell.id, execution.order, index, cell.title, mask(cell.source), self.at()
+            cell.id, execution.order, index, mask(cell.title), mask(cell.source), self.at()
         )
         self.executions.append(execution)
         runner = CellRunner(self.kernel, self.sieve, cancel, self.now)
@@ -215,15 +232,21 @@ class Session:
             limit = Limit(
                 time.monotonic() + cell_timeout, f"the cell took longer than {cell_timeout:g} s"
             )
-        for event in runner.run(cell, limit, aside=snapshots):
-            if isinstance(event, ResultGlued):
-                execution.results[event.name] = event.value
-            elif isinstance(event, CellFinished):
-                execution.status, execution.error = event.status, event.error
-                execution.duration = event.duration
-            elif isinstance(event, KernelDied):
-                self._bury(event.reason)
-            yield event
+        try:
+            for event in runner.run(cell, limit, aside=snapshots):
+                if isinstance(event, ResultGlued):
+                    execution.results[event.name] = event.value
+                elif isinstance(event, CellFinished):
+                    execution.status, execution.error = event.status, event.error
+                    execution.duration = event.duration
+                elif isinstance(event, KernelDied):
+                    self._bury(event.reason)
+                yield event
+        finally:
+            if execution.status == "running" and self.alive:
+                # Whoever followed it left. What the cell still says belongs to nobody.
+                self.kernel.kill()
+                self._bury("whoever ran a cell stopped before its end")
         return execution.status
 
     def _bury(self, reason: str) -> None:
@@ -248,8 +271,9 @@ class Session:
         """A new kernel with nothing in it."""
         self._enter()
         try:
+            reason = self.why_lost or "it was restarted"
             self.lost = ""
-            return self._fresh("it was restarted")
+            return self._fresh(reason)
         finally:
             self._leave()
 
@@ -258,6 +282,8 @@ class Session:
         self._enter()
         try:
             mark = self.marks.get(order)
+            if mark is None and self.why_lost:
+                raise self._gone()
             if mark is None or mark.snapshot is None or self.kernel is None:
                 raise UsageError(
                     f"there is no way back to before execution {order}: "
@@ -275,6 +301,12 @@ class Session:
             return Rewound(order, self.at())
         finally:
             self._leave()
+
+    def _gone(self) -> UsageError:
+        return UsageError(
+            f"the kernel's state is gone: {self.why_lost} (epoch {self.epoch})",
+            hint=f"quire session restore {self.name} runs again what it had run",
+        )
 
     def cull(self, reason: str) -> None:
         """End the kernel of a session that nobody uses. The session stays and says so."""
@@ -294,6 +326,8 @@ class Session:
     def variables(self) -> list[Mapping[str, Any]]:
         self._enter()
         try:
+            if not self.alive:
+                raise self._gone()
             inspect = getattr(self.kernel, "variables", None)
             if inspect is None:
                 raise KernelError(

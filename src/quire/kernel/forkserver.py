@@ -51,7 +51,7 @@ class Zygote:
         self._forked: list[int] = []
         self._watchers: dict[int, Callable[[], None]] = {}
         self._exits: dict[int, Exit] = {}
-        self._copies: set[int] = set()
+        self._expected: set[int] = set()
         self.alive = True
         with contextlib.suppress(OSError):  # it went at once: wait_ready says so
             ours.send(json.dumps({"preload": list(preload)}).encode())
@@ -94,6 +94,7 @@ class Zygote:
                 if "ready" in message:
                     self.info = message
                 elif "forked" in message:
+                    self._expect(message["forked"])
                     self._forked.append(message["forked"])
                 elif "exited" in message:
                     self._exited(message)
@@ -109,13 +110,18 @@ class Zygote:
 
     def _exited(self, message: dict[str, Any]) -> None:
         pid = message["exited"]
-        if pid in self._copies:
-            self._copies.discard(pid)
+        if pid not in self._expected:
             return
+        self._expected.discard(pid)
         self._exits[pid] = Exit(message["status"], message["signal"], message["max_rss"])
         gone = self._watchers.pop(pid, None)
         if gone is not None:
             gone()
+
+    def _expect(self, pid: int) -> None:
+        """That process is a kernel. What is known of an earlier one with its number is void."""
+        self._exits.pop(pid, None)
+        self._expected.add(pid)
 
     def tell(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
         try:
@@ -155,19 +161,26 @@ class Zygote:
         if over:
             gone()
 
-    def adopt(self, pid: int) -> None:
-        """A copy of a kernel is the server's child now; it must not take it for a stray."""
-        with self._changed:
-            self._copies.add(pid)
+    def adopt(self, pid: int, *, kernel: bool = False) -> None:
+        """A copy of a kernel is, or will be, the server's child: it must not take it for a stray."""
+        if kernel:
+            with self._changed:
+                self._expect(pid)
         self.tell({"do": "adopt", "pid": pid})
 
-    def replace(self, old: int, new: int, gone: Callable[[], None]) -> None:
-        """A kernel goes on in another process; the one it had is ended."""
-        self.tell({"do": "adopt", "pid": new})
+    def replace(
+        self, old: int, new: int, gone: Callable[[], None], buried: Callable[[], None]
+    ) -> None:
+        """A kernel goes on in another process; the one it had is ended, and then `buried`."""
+        self.adopt(new, kernel=True)
         with self._changed:
-            self._watchers.pop(old, None)
-            self._copies.add(old)
+            over = old not in self._expected
+            self._watchers[old] = buried
         self.watch(new, gone)
+        if over:
+            self.forget(old)
+            buried()
+            return
         with contextlib.suppress(KernelError):
             self.tell({"do": "kill", "pid": old})
 
@@ -177,7 +190,10 @@ class Zygote:
             return self._exits.pop(pid, None)
 
     def forget(self, pid: int) -> None:
+        """Nobody asks any more how that process ends."""
         with self._changed:
+            self._expected.discard(pid)
+            self._watchers.pop(pid, None)
             self._exits.pop(pid, None)
 
     def kernels(self) -> int:

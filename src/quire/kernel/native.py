@@ -140,10 +140,12 @@ class NativeKernel:
     def rewind(self, snapshot: Snapshot) -> None:
         """Be again what was set aside. The present process and all it started are ended."""
         with self._busy:
-            old, (self.pid, wire) = self.pid, _woken(snapshot)
-            self.wire.close()
-            self.wire, self.alive, self._end, self._ahead = wire, True, None, False
-            self.zygote.replace(old, self.pid, self.wake)
+            old, left = self.pid, self.wire
+            self.pid, self.wire = _woken(snapshot)
+            self.alive, self._end, self._ahead = True, None, False
+            # The line to the old one stays open until it has been ended: seeing its end it would
+            # tidy up, and that is not for a branch that is left behind.
+            self.zygote.replace(old, self.pid, self.wake, left.close)
 
     def tell(self, context: Mapping[str, Any]) -> None:
         """Where calls from cells go from now on."""
@@ -162,6 +164,7 @@ class NativeKernel:
             self.zygote.tell({"do": "interrupt", "pid": self.pid})
 
     def kill(self) -> None:
+        self.alive = False
         with contextlib.suppress(KernelError):
             self.zygote.tell({"do": "kill", "pid": self.pid})
 
@@ -210,12 +213,12 @@ class NativeKernel:
 def _woken(snapshot: Snapshot) -> tuple[int, Wire]:
     """A live copy of what was set aside: its pid, and the wire to it."""
     ours, theirs, pipes = channel()
+    wire = Wire(ours, *pipes[:2])
     try:
         socket.send_fds(snapshot.control, [b"w"], [theirs.fileno(), *pipes[2:]])
-        wire = Wire(ours, *pipes[:2])
         said, _ = wire.expect("awake", REQUEST_TIMEOUT)
     except OSError as error:
-        ours.close()
+        wire.close()
         raise KernelError(
             "that state is gone: its snapshot is no longer there",
             hint="rewind further back, or start afresh",
@@ -230,7 +233,7 @@ def _woken(snapshot: Snapshot) -> tuple[int, Wire]:
 def wake(server: Zygote, snapshot: Snapshot, context: Mapping[str, Any]) -> NativeKernel:
     """A kernel of its own from a state that another one left behind."""
     pid, wire = _woken(snapshot)
-    server.tell({"do": "adopt", "pid": pid})
+    server.adopt(pid, kernel=True)
     kernel = NativeKernel(server, pid, wire)
     kernel.tell(context)
     return kernel

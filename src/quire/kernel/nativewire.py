@@ -48,9 +48,9 @@ class Wire:
 
     def close(self) -> None:
         self.sock.close()
-        for fd in self.pipes:
+        for fd in (*self.pipes, *self._fds):
             os.close(fd)
-        self.pipes = {}
+        self.pipes, self._fds = {}, []
 
     def batches(self, tick: float) -> Iterator[list[Message] | None]:
         """Messages as they come, several at a time; None when `tick` passed without any.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died"]
+ResultKind = Literal["json", "table", "display"]
 # "text" is a cell that is not code: there was nothing to run. "carried" ran in the run that this
 # one goes on with.
 CellStatus = Literal[
@@ -102,7 +103,7 @@ class OutputCut:
 class ResultGlued:
     cell: str
     name: str
-    kind: Literal["json", "table", "display"]
+    kind: ResultKind
     value: Any
 
 

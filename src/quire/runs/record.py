@@ -21,6 +21,7 @@ from .events import (
     OutputsCleared,
     OutputUpdated,
     ResultGlued,
+    ResultKind,
     Rewound,
     RunFinished,
     RunStarted,
@@ -66,7 +67,7 @@ class RunError:
 @dataclass(frozen=True, slots=True)
 class Result:
     name: str
-    kind: str  # "json", "table" or "display"
+    kind: ResultKind
     value: Any
     cell: str
 

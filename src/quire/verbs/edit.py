@@ -73,7 +73,7 @@ def stale_in_sessions(
             Ran("", one.source, one.order)
             if one.index is None
             else Ran(one.cell, one.source, one.order, one.index, one.title)
-            for one in state.ran
+            for one in (given.cell for given in state.ran)
         ]
         reasons = stale(document.cells, ran)
         found[state.name] = [

@@ -44,7 +44,13 @@ def promote(
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent}", hint="make it first")
     execution = NotebookExecutor(
-        live.path, dict(live.parameters), workspace=workspace, cancel=cancel
+        live.path,
+        dict(live.parameters),
+        workspace=workspace,
+        cwd=live.spec.cwd,
+        python=live.spec.python or None,
+        kernel=live.spec.name or None,
+        cancel=cancel,
     )
     record = drained(execution)
     difference = first_difference(live.session.executions, record)

@@ -23,7 +23,7 @@ from ..document import params
 from ..document.model import Document
 from ..errors import StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
-from ..executors.resume import Kept, Resume, Trail, catch_up, plan_resume
+from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
 from ..kernel.calls import HungUp, Line
 from ..kernel.native import wake
@@ -84,11 +84,21 @@ class NotebookExecutor:
         config = ws.config
         source = read(ws, path)
         document = source.document
-        given = {
-            name: value if isinstance(value, params.Given) else params.Given(value)
-            for name, value in (parameters or {}).items()
-        }
-        values = params.resolve(document, given)
+        self._kept = None if resume is None else _kept_run(ws, source.path, resume)
+        if self._kept is not None and (kernel or python or cwd is not None):
+            raise UsageError(
+                "a resumed run goes on in the kernel it had; --kernel, --python and --cwd are set",
+                hint="leave them out, or run the task in full",
+            )
+        # A resumed run has the parameters it had, unless it is given others.
+        given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
+        values = params.resolve(
+            document,
+            {
+                name: value if isinstance(value, params.Given) else params.Given(value)
+                for name, value in given.items()
+            },
+        )
         if source.path in chain:
             raise UsageError(
                 f"{ws.named(source.path)} is already running: it would run itself for ever",
@@ -125,12 +135,11 @@ class NotebookExecutor:
             parent=parent,
             chain=(*chain, source.path),
         )
-        self._kept: Kept | None = None
-        self._resume: Resume | None = None
-        if resume is not None:
-            self._kept, self._resume = _resumption(ws, self.plan, document, resume, from_cell)
-        elif from_cell is not None:
+        if self._kept is None and from_cell is not None:
             raise UsageError("--from needs --resume", hint="--resume last --from 6")
+        self._resume: Resume | None = None
+        if self._kept is not None:
+            self._resume = _resumption(self._kept, self.plan, document, from_cell)
         self._trail = self._new_trail()
         self._fold = Fold()
         self._folder: RunFolder | None = None
@@ -194,27 +203,30 @@ class NotebookExecutor:
         wanted = ws.engine.outlives and ws.config.snapshots and not self.plan.parent
         if not wanted or self._spec.name:
             return None
-        return Trail(Marks(ws.snapshot_budget), clean=self._resume is None)
+        marks = Marks(ws.snapshot_budget)
+        if self._kept is not None and self._resume is not None:
+            # So that it can be taken up before this place too, should it fail again.
+            marks.inherit(self._kept.marks, self._resume.base)
+        return Trail(marks)
 
     def _keep(self, kernel: Kernel) -> None:
         """A run that failed can be taken up for a while at the cell where it did."""
         trail, engine = self._trail, self.workspace.engine
         if trail is None:
             return
-        if self._begun and self.record.outcome in ("failed", "timed_out", "died"):
-            expires = time.monotonic() + self.workspace.config.resume_for
-            server = getattr(kernel, "zygote", None)
-            engine.keep(
-                Kept(
-                    self.run_id,
-                    self.plan.path,
-                    self.plan.document.cells,
-                    self.record,
-                    trail.marks,
-                    server,
-                    expires,
-                )
-            )
+        plan = self.plan
+        kept = Kept(
+            self.run_id,
+            plan.path,
+            plan.document.cells,
+            plan.parameters,
+            self.record,
+            trail.marks,
+            getattr(kernel, "zygote", None),
+            time.monotonic() + self.workspace.config.resume_for,
+        )
+        if kept.record.outcome in ("failed", "timed_out", "died") and can_resume(kept):
+            engine.keep(kept)
         else:
             trail.marks.clear()
 
@@ -319,25 +331,29 @@ class NotebookExecutor:
         self.cancel()
 
 
-def _resumption(
-    ws: Workspace, plan: Plan, document: Document, name: str, from_cell: str | None
-) -> tuple[Kept, Resume]:
-    """What is left of the run that is to be resumed, and where to go on."""
+def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
+    """What is left of the run that is to be resumed."""
     run = ws.runs.find(name).run_id
-    full = f"run the task in full: quire run {plan.task}"
+    full = f"run the task in full: quire run {ws.named(path)}"
     kept = ws.engine.kept.get(run)
     if kept is None:
         raise UsageError(
             f"the states of {run} are gone: it ended well, it was too long ago, or its host ended",
             hint=full,
         )
-    if kept.path != plan.path:
-        raise UsageError(f"{run} was a run of {ws.named(kept.path)}, not of {plan.task}", hint=full)
+    if kept.path != path:
+        raise UsageError(
+            f"{run} was a run of {ws.named(kept.path)}, not of {ws.named(path)}", hint=full
+        )
+    return kept
+
+
+def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
     wanted = None
     if from_cell is not None:
         cell = document.cells[document.find(from_cell)]
         wanted = next(at for at, one in enumerate(plan.document.cells) if one.id == cell.id)
-    return kept, plan_resume(kept, plan.document.cells, wanted)
+    return plan_resume(kept, plan.document.cells, wanted)
 
 
 def drained(execution: NotebookExecutor) -> Record:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from ..document import params
 from ..document.model import Cell, Document, identified
 from ..document.stale import Ran, stale
-from ..errors import DocumentError, HostError, UsageError
+from ..errors import DocumentError, HostError, QuireError, UsageError
 from ..executors.cell import Cancel, utc_now
 from ..executors.session import Execution, Session
 from ..kernel.calls import Line
@@ -58,11 +59,7 @@ def open_session(
     cwd: str | Path | None = None,
 ) -> SessionInfo:
     """Start a kernel for a task. Nothing runs yet."""
-    if not workspace.engine.outlives:
-        raise HostError(
-            "a session needs a host that outlives this call",
-            hint="unset QUIRE_NO_HOST, and check that the workspace can be written to",
-        )
+    _need_host(workspace)
     source = read(workspace, path)
     given = {
         key: value if isinstance(value, params.Given) else params.Given(value)
@@ -121,7 +118,7 @@ def _started(
     except BaseException:
         session.close()
         raise
-    live = LiveSession(session, journal, path, values, line)
+    live = LiveSession(session, journal, path, values, line, spec)
     with engine.sessions_lock:
         engine.sessions[name] = live
     return live
@@ -139,25 +136,36 @@ def _no_calls(call: str, *_: object) -> Any:
 
 def find(workspace: Workspace, name: str) -> LiveSession:
     """The session of that name, or the only one on that notebook. Revived if its host was lost."""
+    _need_host(workspace)
+    engine = workspace.engine
+    name = named(workspace, name)
+    with engine.reviving:
+        live = engine.sessions.get(name)
+        return live if live is not None else _revived(workspace, workspace.sessions.read(name))
+
+
+def named(workspace: Workspace, name: str) -> str:
+    """The session's own name, where it may have been given by its notebook."""
     engine, store = workspace.engine, workspace.sessions
-    with engine.sessions_lock:
-        if name in engine.sessions:
-            return engine.sessions[name]
-        path = (workspace.cwd / name).resolve() if "/" in name or "." in name else None
-        on_path = [n for n, live in engine.sessions.items() if path and live.path == path]
+    known = store.names()
+    if name in engine.sessions or name in known:
+        return name
+    on_path: set[str] = set()
+    if "/" in name or "." in name:
+        path = (workspace.cwd / name).resolve()
+        on_path = {n for n, live in list(engine.sessions.items()) if live.path == path}
+        on_path |= {state.name for state in store.states() if state.task == str(path)}
     if len(on_path) == 1:
-        return engine.sessions[on_path[0]]
+        return on_path.pop()
     if on_path:
         raise UsageError(
-            f"{name} has {len(on_path)} sessions: {', '.join(on_path)}", hint="name one of them"
+            f"{name} has {len(on_path)} sessions: {', '.join(sorted(on_path))}",
+            hint="name one of them",
         )
-    if name not in store.names():
-        known = ", ".join(store.names()) or "none"
-        raise UsageError(
-            f"there is no session {name!r}",
-            hint=f"open one with `quire session open`; open: {known}",
-        )
-    return _revived(workspace, store.read(name))
+    raise UsageError(
+        f"there is no session {name!r}",
+        hint=f"open one with `quire session open`; open: {', '.join(known) or 'none'}",
+    )
 
 
 def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
@@ -171,31 +179,49 @@ def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
         str(plan.get("python", "")),
         workspace.config.preload,
     )
-    values = dict(plan.get("parameters", {}))
-    live = _started(
-        workspace, state.name, Path(state.task), values, spec, epoch=state.epoch + 1, reopen=True
-    )
+    path = Path(state.task)
+    given = {name: params.Given(value) for name, value in plan.get("parameters", {}).items()}
+    values = {name: one.value for name, one in given.items()}
+    with suppress(QuireError):  # the task may be gone, or declare other parameters by now
+        values = params.resolve(read(workspace, path).document, given)
+    live = _started(workspace, state.name, path, values, spec, epoch=state.epoch + 1, reopen=True)
     live.session.lost = "the host that held its kernel ended"
     at = utc_now().isoformat()
     live.journal.append(KernelReplaced(live.session.epoch, live.session.lost, at))
     return live
 
 
+def _need_host(workspace: Workspace) -> None:
+    if not workspace.engine.outlives:
+        raise HostError(
+            "a session needs a host that outlives this call",
+            hint="unset QUIRE_NO_HOST, and check that the workspace can be written to",
+        )
+
+
 def sessions(workspace: Workspace) -> list[SessionInfo]:
+    _need_host(workspace)
     live = dict(workspace.engine.sessions)
     found = [_info(workspace, name, one) for name, one in sorted(live.items())]
     for state in workspace.sessions.states():
         if state.name and state.name not in live and not state.closed:
             lost = "the host that held its kernel ended"
             found.append(
-                SessionInfo(state.name, state.task, "gone", state.epoch, len(state.ran), lost=lost)
+                SessionInfo(
+                    state.name,
+                    workspace.named(Path(state.task)),
+                    "gone",
+                    state.epoch,
+                    len(state.ran),
+                    lost=lost,
+                )
             )
     return found
 
 
 def _info(workspace: Workspace, name: str, live: LiveSession) -> SessionInfo:
     session = live.session
-    idle = time.monotonic() - session.used
+    idle = 0.0 if session.busy else time.monotonic() - session.used
     limit = workspace.config.session_idle
     warning = ""
     if session.alive and not session.busy and idle > WARN_AT * limit:
@@ -213,7 +239,7 @@ def _info(workspace: Workspace, name: str, live: LiveSession) -> SessionInfo:
         len(session.executions),
         idle,
         warning,
-        session.lost,
+        session.why_lost,
         kernel,
     )
 
@@ -224,7 +250,7 @@ class CellState:
 
     index: int
     cell: Cell
-    state: str  # "ran", "stale", "never ran", "text"
+    state: str  # "ran", "failed", "stale", "never ran", "text"
     order: int | None = None
     reason: str = ""
 
@@ -245,6 +271,7 @@ def _states(document: Document, executions: list[Execution]) -> list[CellState]:
     ]
     reasons = stale(document.cells, ran)
     latest = {one.cell_id: one.order for one in ran if one.cell_id}
+    failed = {e.order for e in executions if e.status not in ("ok", "running")}
     out: list[CellState] = []
     for index, cell in enumerate(document.cells):
         order = latest.get(cell.id)
@@ -254,6 +281,8 @@ def _states(document: Document, executions: list[Execution]) -> list[CellState]:
             out.append(CellState(index, cell, "stale", order, reasons[cell.id]))
         elif order is None:
             out.append(CellState(index, cell, "never ran"))
+        elif order in failed:
+            out.append(CellState(index, cell, "failed", order))
         else:
             out.append(CellState(index, cell, "ran", order))
     return out
@@ -279,6 +308,8 @@ def execute(
         assert what is not None
         document = read(workspace, live.path).document
         chosen = _with_parameters(document, _chosen(document, live, what), live.parameters)
+    # What one session may set aside depends on how many there are.
+    live.session.marks.budget = workspace.snapshot_budget
     return _journaled(live, chosen, cancel, cell_timeout)
 
 
@@ -307,7 +338,7 @@ def _chosen(document: Document, live: LiveSession, what: str) -> list[tuple[Cell
         places = list(range(last + 1))
     elif what == "stale":
         states = _states(document, live.session.executions)
-        places = [s.index for s in states if s.state in ("stale", "never ran")]
+        places = [s.index for s in states if s.state in ("stale", "failed", "never ran")]
     else:
         places = _range(document, what, last)
     return [(document.cells[place], place) for place in places]
@@ -375,8 +406,12 @@ def variables(workspace: Workspace, name: str) -> list[Mapping[str, Any]]:
     return find(workspace, name).session.variables()
 
 
-def interrupt(workspace: Workspace, name: str) -> None:
-    find(workspace, name).session.interrupt()
+def interrupt(workspace: Workspace, name: str) -> bool:
+    """False when nothing was running."""
+    session = find(workspace, name).session
+    running = session.busy
+    session.interrupt()
+    return running
 
 
 def restart(workspace: Workspace, name: str) -> KernelReplaced:
@@ -386,29 +421,10 @@ def restart(workspace: Workspace, name: str) -> KernelReplaced:
     return event
 
 
-def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
-    """Run again, in a fresh kernel, what the lost one had run."""
-    live = find(workspace, name)
-    state = workspace.sessions.read(name)
-    lost = state.ran or state.before
-    if not lost:
-        raise UsageError(
-            f"the session {name} has run nothing that could be restored", hint="use `quire exec`"
-        )
-    again: list[tuple[Cell, int | None]] = [
-        (Cell("code", one.source, one.cell, one.title), one.index) for one in lost
-    ]
-    fresh = live.session.restart()
-    live.journal.append(fresh)
-    yield fresh
-    for event in live.session.execute(again, cancel):
-        live.journal.append(event)
-        yield event
-
-
 def close(workspace: Workspace, name: str) -> None:
     """End the kernel and forget the session."""
     engine = workspace.engine
+    name = named(workspace, name)
     with engine.sessions_lock:
         live = engine.sessions.pop(name, None)
     if live is not None:
@@ -416,8 +432,6 @@ def close(workspace: Workspace, name: str) -> None:
         live.journal.append(SessionClosed(utc_now().isoformat()))
         live.journal.close()
         engine.calls.forget(live.line)
-    elif name not in workspace.sessions.names():
-        raise UsageError(f"there is no session {name!r}", hint="`quire session list` lists them")
     workspace.sessions.remove(name)
 
 
@@ -429,5 +443,6 @@ def cull(workspace: Workspace) -> list[str]:
         session = live.session
         if session.alive and not session.busy and time.monotonic() - session.used > limit:
             session.cull(f"its kernel was ended after {limit:g} s without use")
+            live.journal.append(KernelReplaced(session.epoch, session.lost, session.at()))
             culled.append(name)
     return culled

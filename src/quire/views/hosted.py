@@ -45,7 +45,8 @@ def main() -> None:
             from ..verbs.session import cull
 
             cull(workspaces[0])
-        return bool(engine.sessions or engine.kept)
+        kernels = any(live.session.alive for live in list(engine.sessions.values()))
+        return kernels or bool(engine.kept)
 
     workspaces: list[Workspace] = []
     host = Host(path, serve, describe=describe, in_use=in_use)

@@ -10,7 +10,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Collection
+from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -29,41 +29,69 @@ def adopt_orphans(*, on: bool = True) -> None:
     _libc.prctl(PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
 
 
-def parents() -> dict[Process, int]:
-    """Every live process and its parent's pid."""
-    found: dict[Process, int] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat") as f:
-            # The command name may hold spaces and brackets: fields start after the last one.
-            fields = f.read().rpartition(")")[2].split()
-            if fields[0] != "Z":
-                found[(int(name), int(fields[19]))] = int(fields[1])
+def children(pid: int) -> list[Process]:
+    """Its children that live."""
+    found = (_live(child) for child in child_pids(pid))
+    return [process for process in found if process is not None]
+
+
+def child_pids(pid: int) -> list[int]:
+    """Also of children that have ended and were not waited for."""
+    if not _LISTS_CHILDREN:
+        return [child for child in _all_pids() if _parent(child) == pid]
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children") as file:
+                found += map(int, file.read().split())
     return found
 
 
-def descendants(root: int, spare: Collection[int] = ()) -> list[Process]:
+# Not in every kernel; without it one has to look at every process there is.
+_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _stat(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat from the state on; empty when there is no such process."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        # The command name may hold spaces and brackets: fields start after the last one.
+        return file.read().rpartition(")")[2].split()
+    return []
+
+
+def _parent(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def _live(pid: int) -> Process | None:
+    fields = _stat(pid)
+    return (pid, int(fields[19])) if fields and fields[0] != "Z" else None
+
+
+def none(pid: int) -> bool:
+    return False
+
+
+def descendants(root: int, spare: Callable[[int], bool] = none) -> list[Process]:
     """All below `root`, except for the trees under the spared ones."""
-    children: dict[int, list[Process]] = {}
-    for process, parent in parents().items():
-        children.setdefault(parent, []).append(process)
     out: list[Process] = []
     queue = [root]
     while queue:
-        for process in children.get(queue.pop(), ()):
-            if process[0] not in spare:
+        for process in children(queue.pop()):
+            if not spare(process[0]):
                 out.append(process)
                 queue.append(process[0])
     return out
 
 
 def start_time(pid: int) -> int | None:
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return int(f.read().rpartition(")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        return None
+    fields = _stat(pid)
+    return int(fields[19]) if fields else None
 
 
 def kill(process: Process) -> None:
@@ -73,7 +101,9 @@ def kill(process: Process) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def kill_tree(root: int, *, spare: Collection[int] = (), patience: float = 2.0) -> None:
+def kill_tree(
+    root: int, *, spare: Callable[[int], bool] = none, patience: float = 2.0
+) -> None:
     """Kill `root` and all below it. Repeats, since a process may fork while it is being found."""
     started = start_time(root)
     deadline = time.monotonic() + patience

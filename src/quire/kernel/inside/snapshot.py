@@ -3,7 +3,8 @@
 A snapshot is a forked process that sleeps until its control socket says something, or closes.
 Waking it forks it again, so that it can be woken any number of times. While the kernel it was made
 from lives, it is that kernel's child: `Copies` keeps `os.wait()` and its kin from meeting it. What
-is woken becomes a child of the fork server (an intermediate process forks it and ends).
+is woken is forked by an intermediate process that ends, and so becomes a child of that kernel too,
+or of the fork server where that kernel has gone, as it will when it has been replaced.
 
 What a fork cannot copy faithfully is a reason not to set a copy aside: `obstacle` names it.
 """
@@ -14,6 +15,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import socket
 import stat
 import sys
@@ -29,15 +31,18 @@ _UNFORKABLE = ("torch", "tensorflow", "jax", "polars", "cupy", "grpc", "duckdb",
 _GPU = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
 
 
-def obstacle(own: Collection[int]) -> str:
+def obstacle(own: Collection[int], copies: Copies) -> str:
     """Why this process cannot be set aside now, or ''. `own` are the engine's descriptors."""
-    return _threads() or _children() or _files(own)
+    return _threads() or _children(copies) or _files(own) or _shared_memory()
 
 
 def _threads() -> str:
-    others = set(sys._current_frames()) - {threading.get_ident()}
+    frames = sys._current_frames()
+    del frames[threading.get_ident()]
+    threads = {thread.ident: thread for thread in threading.enumerate()}
+    others = {n for n, frame in frames.items() if not _is_dispensable(threads.get(n), frame)}
     if others:
-        names = sorted(t.name for t in threading.enumerate() if t.ident in others)
+        names = sorted(thread.name for ident, thread in threads.items() if ident in others)
         what = ", ".join(names[:3]) or f"{len(others)} of them"
         return f"threads are still running ({what})"
     native = len(os.listdir("/proc/self/task")) - 1
@@ -48,11 +53,15 @@ def _threads() -> str:
     return ""
 
 
-def _children() -> str:
-    try:
-        # Copies have process groups of their own; what a cell starts is in the kernel's.
-        os.waitid(os.P_PGID, os.getpgrp(), os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
+def _is_dispensable(thread: threading.Thread | None, frame: Any) -> bool:
+    """The thread of tqdm that looks after bars, which it never ends; asleep, so it holds no lock.
+    A copy does without it."""
+    asleep = frame.f_code.co_name == "wait" and frame.f_code.co_filename == threading.__file__
+    return asleep and type(thread).__module__ == "tqdm._monitor"
+
+
+def _children(copies: Copies) -> str:
+    if not copies.has_others():
         return ""
     return "a child process is still there, or its end was not waited for"
 
@@ -62,14 +71,14 @@ class Copies:
 
     def __init__(self) -> None:
         self.pids: set[int] = set()
-        self._waitpid = os.waitpid
-        self._wait3 = os.wait3
+        self._waitpid, self._wait3 = os.waitpid, os.wait3
+        self._wait4, self._waitid = os.wait4, os.waitid
         # Only the forms that wait for any child; waiting for a given one needs no care.
-        os.wait = lambda: self._waitpid_any(0)
-        os.waitpid = lambda pid, options: (
-            self._waitpid(pid, options) if pid > 0 else self._waitpid_any(options, pid)
-        )
-        os.wait3 = self._wait3_any
+        os.wait = lambda: self._waitpid_any(-1, 0)
+        os.waitpid = self._waitpid_any
+        os.wait3 = lambda options: self._wait4_any(-1, options)
+        os.wait4 = self._wait4_any
+        os.waitid = self._waitid_any
 
     def bury(self) -> None:
         """Wait for copies that were dropped."""
@@ -81,37 +90,47 @@ class Copies:
             if gone:
                 self.pids.discard(pid)
 
+    def has_others(self) -> bool:
+        """Whether there is a child, alive or not waited for, that is none of the copies."""
+        if not self.pids:
+            try:
+                self._waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return False
+            return True
+        return any(pid not in self.pids for pid in reaper.child_pids(os.getpid()))
+
     def _next_of_others(self, options: int) -> int:
         """The pid of a child of the cell that has ended; 0 when none has and none is awaited."""
         while True:
             self.bury()
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ended = self._waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is not None and ended.si_pid not in self.pids:
                 return ended.si_pid
-            if ended is None and not self._has_others():
+            if ended is None and not self.has_others():
                 raise ChildProcessError(errno.ECHILD, os.strerror(errno.ECHILD))
             if options & os.WNOHANG:
                 return 0
             time.sleep(0.002)
 
-    def _has_others(self) -> bool:
-        me = os.getpid()
-        return any(
-            parent == me and process[0] not in self.pids
-            for process, parent in reaper.parents().items()
-        )
-
-    def _waitpid_any(self, options: int, pid: int = -1) -> tuple[int, int]:
+    def _waitpid_any(self, pid: int, options: int, /) -> tuple[int, int]:
         if not self.pids or pid != -1:
             return self._waitpid(pid, options)
         ended = self._next_of_others(options)
         return self._waitpid(ended, options) if ended else (0, 0)
 
-    def _wait3_any(self, options: int) -> Any:
-        if not self.pids:
-            return self._wait3(options)
+    def _wait4_any(self, pid: int, options: int) -> Any:
+        if not self.pids or pid != -1:
+            return self._wait4(pid, options)
         ended = self._next_of_others(options)
-        return os.wait4(ended, options) if ended else self._wait3(os.WNOHANG)
+        # Only to get an answer of the right shape: nothing has happened.
+        return self._wait4(ended, options) if ended else self._wait3(os.WNOHANG)
+
+    def _waitid_any(self, kind: int, number: int, options: int, /) -> Any:
+        if not self.pids or kind != os.P_ALL:
+            return self._waitid(kind, number, options)
+        ended = self._next_of_others(options)
+        return self._waitid(os.P_PID, ended, options) if ended else None
 
 
 def _files(own: Collection[int]) -> str:
@@ -133,6 +152,19 @@ def _files(own: Collection[int]) -> str:
             return "a pipe is open"
         if stat.S_ISREG(mode) and writes:
             return f"{target} is open for writing"
+        if target.startswith("anon_inode:"):
+            return f"a descriptor is open that copies would share ({target[11:]})"
+    return ""
+
+
+def _shared_memory() -> str:
+    if "mmap" not in sys.modules:
+        return ""
+    with open("/proc/self/maps") as file:
+        for line in file:
+            # Semaphores of multiprocessing are at rest, or somebody else would be running.
+            if " rw-s " in line and "/dev/shm/sem." not in line:
+                return "memory is shared with other processes"
     return ""
 
 
@@ -150,18 +182,21 @@ def own_files() -> None:
                 os.close(fresh)
 
 
-def fork_away() -> bool:
-    """Fork a child of the fork server. True in the copy, False here."""
+def fork_away(births: int) -> bool:
+    """Fork a copy that is no child of this process. True in the copy, False here."""
     # While we adopt orphans the copy would become ours when the intermediate process ends.
     reaper.adopt_orphans(on=False)
     intermediate = os.fork()
     if intermediate == 0:
         middle = os.getpid()
-        if os.fork() != 0:
+        copy = os.fork()
+        if copy != 0:
+            # Announced before the server can find it among its children and wonder.
+            with contextlib.suppress(OSError):
+                os.write(births, b"%d\n" % copy)
             os._exit(0)
         while os.getppid() == middle:
             os.sched_yield()
-        reaper.die_with_parent()
         os.setpgid(0, 0)
         return True
     os.waitpid(intermediate, 0)
@@ -169,9 +204,12 @@ def fork_away() -> bool:
     return False
 
 
-def sleep(control: socket.socket) -> tuple[int, int, int]:
+def sleep(control: socket.socket, births: int) -> tuple[int, int, int]:
     """Be a snapshot: returns only in copies that are woken, with their channel, stdout, stderr."""
     own_files()
+    # A cell may have its own way with children that end; ours are none of its business.
+    handler = signal.getsignal(signal.SIGCHLD)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     while True:
         try:
             data, fds, _, _ = socket.recv_fds(control, 16, 3)
@@ -179,9 +217,11 @@ def sleep(control: socket.socket) -> tuple[int, int, int]:
             os._exit(0)
         if not data or len(fds) != 3:
             os._exit(0)
-        if fork_away():
+        if fork_away(births):
             control.close()
             own_files()
+            if handler is not None:
+                signal.signal(signal.SIGCHLD, handler)
             return fds[0], fds[1], fds[2]
         for fd in fds:
             os.close(fd)

@@ -20,8 +20,9 @@ from . import shell as shells
 from .streams import Channel, OutStream
 
 
-def main(shell: Any, channel_fd: int, out_fd: int, err_fd: int) -> None:
-    """Never returns. Called in the child right after the fork."""
+def main(shell: Any, births: int, channel_fd: int, out_fd: int, err_fd: int) -> None:
+    """Never returns. Called in the child right after the fork. `births` is where copies of it are
+    announced to the server."""
     os.setsid()
     reaper.die_with_parent()
     reaper.adopt_orphans()
@@ -30,7 +31,7 @@ def main(shell: Any, channel_fd: int, out_fd: int, err_fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = _attach(channel_fd, out_fd, err_fd)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        worker = Worker(shell, channel)
+        worker = Worker(shell, channel, births)
         start = channel.receive()
         if start is not None:
             worker.enter(start)
@@ -46,12 +47,15 @@ def _attach(channel_fd: int, out_fd: int, err_fd: int) -> Channel:
 
 
 class Worker:
-    def __init__(self, shell: Any, channel: Channel) -> None:
+    def __init__(self, shell: Any, channel: Channel, births: int) -> None:
         """Everything that can be done before it is known what the kernel is for."""
         self.shell = shell
         self.channel = channel
+        self.births = births
         self.aside = False  # being forked into a snapshot just now
         self.random_state: Any = None
+        self.server = os.getppid()
+        self.bound = True  # to end with the server
         self.copies = snapshot.Copies()
         self.stdout = OutStream("stdout", 1, channel)
         self.stderr = OutStream("stderr", 2, channel)
@@ -114,7 +118,16 @@ class Worker:
                 self.loop.run_forever()
             finally:
                 self.loop.remove_reader(self.channel.sock)
-        return self.channel.receive()
+        message = self.channel.receive()
+        self._bind()
+        return message
+
+    def _bind(self) -> None:
+        """End with the server. A woken copy is at first a child of the kernel it replaces, and
+        must not end with that one."""
+        if not self.bound and os.getppid() == self.server:
+            reaper.die_with_parent()
+            self.bound = True
 
     def _loop_has_work(self) -> bool:
         # Private, but stable since asyncio exists; without them waiting tasks just wait.
@@ -153,7 +166,7 @@ class Worker:
 
     def _snapshot(self) -> None:
         """Set a copy aside, or say why not. Returns in the live process and in woken copies."""
-        reason = snapshot.obstacle(self._descriptors())
+        reason = snapshot.obstacle(self._descriptors(), self.copies)
         if reason:
             self.channel.send({"m": "snapshot", "reason": reason})
             return
@@ -166,7 +179,7 @@ class Worker:
             os.setpgid(0, 0)
             ours.close()
             self._let_go()
-            self._wake(*snapshot.sleep(theirs))
+            self._wake(*snapshot.sleep(theirs, self.births))
             return
         self.aside = False
         os.setpgid(copy, copy)  # on both sides: whoever looks next must find it done
@@ -184,7 +197,7 @@ class Worker:
     def _descriptors(self) -> set[int]:
         """What the engine itself holds open."""
         loop: Any = self.loop
-        own = {self.channel.sock.fileno(), *self.channel.watched}
+        own = {self.births, self.channel.sock.fileno(), *self.channel.watched}
         own |= {part.fileno() for part in (loop._ssock, loop._csock) if part is not None}
         return own
 
@@ -202,6 +215,7 @@ class Worker:
         """This copy is the live kernel now."""
         random.setstate(self.random_state)
         self.copies.pids.clear()
+        self.bound = False
         reaper.adopt_orphans()
         self.aside = False
         channel = _attach(channel_fd, out_fd, err_fd)

@@ -22,6 +22,8 @@ from typing import Any
 # What a fork needs of the other side: the kernel's channel, its stdout and its stderr.
 FDS = 3
 GRACE = 0.4  # seconds before a child that is no kernel is ended
+ROOM = 256  # pids that are kept before those of processes that ended are looked for
+CHILDHOOD = 12.0  # seconds in which somebody asks for a copy that was woken
 QUIET = 0.2  # seconds without a request, after which there is time to warm up
 
 
@@ -32,9 +34,12 @@ class Zygote:
         self.reaper = reaper
         self.control = control
         self.shell = shell
-        self.kernels: set[int] = set()
+        self.kernels: dict[int, int | None] = {}  # pids, and when each was started
+        self.room = ROOM
         self.warm = False
+        self.newborn: dict[int, float] = {}
         self.strays: dict[tuple[int, int], float] = {}
+        self.births, self.announced = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.wake, self.waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -54,19 +59,20 @@ class Zygote:
         while True:
             watched: list[Any] = [self.control, self.wake]
             ready, _, _ = select.select(watched, [], [], self.patience())
-            if self.strays:
-                self.end_strays()
-            elif not ready and not self.warm:
-                self.warm_up()
-            if self.wake in ready:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self.wake, 4096)
-                self.bury()
             if self.control in ready:
                 data, fds, _, _ = socket.recv_fds(self.control, 4096, FDS)
                 if not data:
                     break
                 self.obey(json.loads(data), fds)
+                continue  # before anybody is judged, all that is to be known is known
+            if self.wake in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self.wake, 4096)
+                self.bury()
+            elif self.strays:
+                self.end_strays()
+            elif not ready and not self.warm:
+                self.warm_up()
         self.end_all()
 
     def patience(self) -> float | None:
@@ -89,11 +95,11 @@ class Zygote:
         if message["do"] == "fork":
             self.fork(fds)
         elif message["do"] == "adopt":
-            self.kernels.add(message["pid"])  # a snapshot, or a kernel woken from one
+            self.adopt(message["pid"])  # a snapshot, or a kernel woken from one
         elif message["pid"] not in self.kernels:
             return  # already buried: its pid may be somebody else's by now
         elif message["do"] == "kill":
-            self.reaper.kill_tree(message["pid"], spare=self.kernels)
+            self.reaper.kill_tree(message["pid"], spare=self.is_ours)
         elif message["do"] == "interrupt":
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(message["pid"], signal.SIGINT)
@@ -103,15 +109,38 @@ class Zygote:
         if pid == 0:
             self.control.close()
             signal.set_wakeup_fd(-1)
-            for fd in (self.wake, self.waker):
+            for fd in (self.births, self.wake, self.waker):
                 os.close(fd)
             from . import worker
 
-            worker.main(self.shell, *fds)
-        self.kernels.add(pid)
+            worker.main(self.shell, self.announced, *fds)
+        self.adopt(pid)
         for fd in fds:
             os.close(fd)
         self.tell(forked=pid)
+
+    def adopt(self, pid: int) -> None:
+        self.kernels[pid] = self.reaper.start_time(pid)
+        if len(self.kernels) > self.room:
+            # A kernel waits for its own snapshots, so we do not hear of their end.
+            for old in [
+                p for p, since in self.kernels.items() if self.reaper.start_time(p) != since
+            ]:
+                del self.kernels[old]
+            self.room = 2 * len(self.kernels) + ROOM
+            self.newborn = {p: at for p, at in self.newborn.items() if self.is_newborn(p)}
+
+    def is_ours(self, pid: int) -> bool:
+        return pid in self.kernels or self.is_newborn(pid)
+
+    def is_newborn(self, pid: int) -> bool:
+        """Whether it is a copy of a kernel that nobody had the time to ask for. It was announced
+        before it could become the child of anybody we look at."""
+        now = time.monotonic()
+        with contextlib.suppress(BlockingIOError):
+            for born in os.read(self.births, 1 << 16).split():
+                self.newborn[int(born)] = now
+        return now - self.newborn.get(pid, -CHILDHOOD) < CHILDHOOD
 
     def bury(self) -> None:
         """Report kernels that ended, and look for what they left behind."""
@@ -122,8 +151,7 @@ class Zygote:
                 break
             if pid == 0:
                 break
-            if pid in self.kernels:
-                self.kernels.discard(pid)
+            if self.kernels.pop(pid, None) is not None:
                 self.tell(
                     exited=pid,
                     signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
@@ -137,12 +165,14 @@ class Zygote:
 
         Live kernels adopt their own orphans, so whoever else is our child has lost its kernel and
         must not outlive it. Except for the copies of kernels, which become our children a moment
-        before we are told so: hence the grace.
+        before we are told so: hence the grace, and a longer one for those that were announced.
         """
         me, now = os.getpid(), time.monotonic()
         found: dict[tuple[int, int], float] = {}
-        for process, parent in self.reaper.parents().items():
-            if parent != me or process[0] in self.kernels:
+        for process in self.reaper.children(me):
+            if self.kernels.get(process[0]) == process[1]:
+                continue
+            if grace and self.is_newborn(process[0]):
                 continue
             found[process] = since = self.strays.get(process, now)
             if now - since >= grace:

@@ -118,7 +118,7 @@ def show(app: App, name: str, as_json: bool) -> None:
             {
                 "session": live.session.name,
                 "epoch": live.session.epoch,
-                "lost": live.session.lost,
+                "lost": live.session.why_lost,
                 "cells": [_state(s) for s in states],
             },
         )
@@ -129,7 +129,7 @@ def show(app: App, name: str, as_json: bool) -> None:
             continue
         order = f"#{s.order}" if s.order is not None else ""
         first = plain(s.cell.title or next(iter(s.cell.source.splitlines()), ""))[:50]
-        colour = {"ran": "green", "stale": "yellow"}.get(s.state, "dim")
+        colour = {"ran": "green", "failed": "red", "stale": "yellow"}.get(s.state, "dim")
         state = app.terminal.paint(f"{s.state:<9}", colour)
         app.terminal.out(f"[{s.index}] {s.cell.id}  {state}  {order:<5}  {first}".rstrip())
         if s.reason:
@@ -148,8 +148,8 @@ def _state(state: Any) -> dict[str, Any]:
 
 
 def _say_lost(app: App, live: Any) -> None:
-    if live.lost:
-        note = f"the kernel's state is gone: {plain(live.lost)} (epoch {live.epoch})"
+    if live.why_lost:
+        note = f"the kernel's state is gone: {plain(live.why_lost)} (epoch {live.epoch})"
         app.terminal.out(app.terminal.paint(note, "yellow"))
 
 
@@ -167,7 +167,12 @@ def vars(app: App, name: str, as_json: bool) -> None:
     if as_json:
         emit_json(
             app,
-            {"epoch": live.session.epoch, "lost": live.session.lost, "variables": found},
+            {
+                "session": live.session.name,
+                "epoch": live.session.epoch,
+                "lost": live.session.why_lost,
+                "variables": found,
+            },
         )
         return
     _say_lost(app, live.session)
@@ -181,12 +186,13 @@ def vars(app: App, name: str, as_json: bool) -> None:
 
 @session.command(epilog="Example: quire session tree analysis")
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.pass_obj
 def tree(app: App, name: str, as_json: bool) -> None:
     """Show what ran and which states one can go back to."""
     from ...verbs.session import find
 
+    app.json_asked = as_json
     live = find(app.workspace(), name).session
     rows: list[dict[str, Any]] = []
     for one in live.executions:
@@ -204,8 +210,12 @@ def tree(app: App, name: str, as_json: bool) -> None:
             }
         )
     if as_json:
-        emit_json(app, rows)
+        emit_json(
+            app,
+            {"session": live.name, "epoch": live.epoch, "lost": live.why_lost, "states": rows},
+        )
         return
+    _say_lost(app, live)
     for row in rows:
         place = "code" if row["index"] is None else f"cell {row['index']}"
         back = f"{row['memory'] / 2**20:.1f} MB" if row["rewindable"] else f"no: {row['reason']}"
@@ -220,8 +230,8 @@ def interrupt(app: App, name: str) -> None:
     """Interrupt the cell that a session runs, as Ctrl-C would."""
     from ...verbs.session import interrupt as stop
 
-    stop(app.workspace(), name)
-    app.terminal.out("interrupted")
+    running = stop(app.workspace(), name)
+    app.terminal.out("interrupted" if running else "nothing was running")
 
 
 @session.command(epilog="Example: quire session restart analysis")
@@ -229,10 +239,14 @@ def interrupt(app: App, name: str) -> None:
 @click.pass_obj
 def restart(app: App, name: str) -> None:
     """Give a session a fresh kernel."""
+    from ...verbs.session import find
     from ...verbs.session import restart as begin_again
 
     event = begin_again(app.workspace(), name)
     app.terminal.out(f"a fresh kernel (epoch {event.epoch}); nothing has run in it")
+    kernel = find(app.workspace(), name).session.kernel
+    if connection := getattr(kernel, "connection_file", ""):
+        app.terminal.out(f"connection file: {connection}")
 
 
 @session.command(epilog="Example: quire session restore analysis")
@@ -241,7 +255,7 @@ def restart(app: App, name: str) -> None:
 @click.pass_obj
 def restore(app: App, name: str, as_json: bool) -> int:
     """Run again, in a fresh kernel, what the lost one had run."""
-    from ...verbs.session import restore as bring_back
+    from ...verbs.restore import restore as bring_back
 
     app.json_asked = as_json
     with calling_off(app.cancelled):
@@ -260,6 +274,7 @@ def promote(app: App, name: str, target: str, force: bool, as_json: bool) -> int
     TARGET is written only if the clean run gives what the session saw.
     """
     from ...verbs.promote import promote as make_task
+    from ...verbs.session import find
 
     app.json_asked = as_json
     with calling_off(app.cancelled):
@@ -268,6 +283,8 @@ def promote(app: App, name: str, target: str, force: bool, as_json: bool) -> int
         emit_json(
             app,
             {
+                "session": find(app.workspace(), name).session.name,
+                "epoch": find(app.workspace(), name).session.epoch,
                 "written": str(made.path) if made.path else None,
                 "run_id": made.run_id,
                 "difference": made.difference,
@@ -366,7 +383,7 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
         emit_json(
             app,
             {
-                "session": name,
+                "session": live.name,
                 "epoch": live.epoch,
                 "replaced": replaced,
                 "cells": told,
@@ -376,6 +393,8 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
     else:
         for s in states:
             app.terminal.out(app.terminal.paint(f"stale: [{s.index}] {plain(s.reason)}", "yellow"))
+    if app.cancelled.is_set():
+        return 130
     return {"ok": 0, "cancelled": 130}.get(worst, 1)
 
 
@@ -420,7 +439,7 @@ def rewind(app: App, name: str, cell: str, as_json: bool) -> None:
         emit_json(
             app,
             {
-                "session": name,
+                "session": live.name,
                 "epoch": live.epoch,
                 "order": event.order,
                 "ran": len(live.executions),

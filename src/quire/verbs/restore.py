@@ -1,0 +1,52 @@
+"""Bring back the state of a kernel that is gone: run again what it had run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..document.model import Cell
+from ..errors import UsageError
+from ..executors.cell import Cancel
+from ..runs.events import Event
+from ..runs.sessions import Submission
+from ..workspace import Workspace
+from .read import read
+from .session import find
+
+
+def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
+    """Run again, in a fresh kernel, what the lost one had run, as it was then.
+
+    What failed then may fail again. What never came to its own end, because it was stopped or its
+    kernel died, is left out.
+    """
+    live = find(workspace, name)
+    session = live.session
+    lost = workspace.sessions.read(session.name).effective
+    if not lost:
+        raise UsageError(
+            f"the session {session.name} has run nothing that could be restored",
+            hint="use `quire exec`",
+        )
+    present = {cell.id: cell for cell in read(workspace, live.path).document.cells}
+    again = [(_as_it_was(one, present), one.cell.index) for one in lost]
+    may_fail = {at for at, one in enumerate(lost) if one.status == "failed"}
+    fresh = session.restart()
+    live.journal.append(fresh)
+    yield fresh
+    for event in session.execute(again, cancel, may_fail=may_fail):
+        live.journal.append(event)
+        yield event
+
+
+def _as_it_was(one: Submission, present: dict[str, Cell]) -> Cell:
+    """The cell that ran. Journals hold no secrets: the task may, if it is still in there."""
+    cell = one.cell
+    if cell.cell in present:
+        return present[cell.cell]
+    if "[masked:" in cell.source:
+        raise UsageError(
+            f"what ran as #{cell.order} held a secret, which is not kept: it cannot be run again",
+            hint="restart the session and run the cells yourself",
+        )
+    return Cell("code", cell.source, cell.cell, cell.title)
