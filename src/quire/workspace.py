@@ -82,11 +82,14 @@ class Workspace:
         cwd: Path | str | None = None,
         env: Mapping[str, str] | None = None,
         engine: Engine | None = None,
+        world: Mapping[str, Any] | None = None,
     ) -> None:
         self.cwd = Path(cwd) if cwd is not None else Path.cwd()
         self.env = dict(os.environ if env is None else env)
         self.root = Path(root) if root is not None else Path(find_root(str(self.cwd)))
         self._engine = engine
+        # What else kernels should have of the caller's process; empty: what they inherit.
+        self.world = dict(world or {})
 
     @cached_property
     def config(self) -> config.Config:

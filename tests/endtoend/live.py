@@ -51,7 +51,7 @@ class Live:
         """Run cells that have to end well."""
         for what in whats:
             events = self.exec(name, what)
-            assert {e.status for e in events if isinstance(e, CellFinished)} == {"ok"}, shown(events)
+            assert set(statuses(events)) == {"ok"}, shown(events)
 
     def said(self, name: str, code: str) -> str:
         """What loose code prints, without its last newline."""

@@ -57,8 +57,9 @@ def test_variables_modules_folder_environment_and_randomness_come_back(live: Liv
         "import os, random, sys\nimport numpy as np\nxs = [1]\nrandom.seed(1)\nnp.random.seed(2)",
         "xs.append(2)\ndel random\nimport wave\nos.chdir('..')\nos.environ['COLOUR'] = 'red'\n"
         "sys.path.insert(0, 'x'); np.random.random()\nimport random; random.random()",
-        "print(xs, 'wave' in sys.modules, os.path.samefile('.', {root!r}), os.environ.get('COLOUR'),"
-        " sys.path[0] == 'x', random.random(), np.random.random())".format(root=str(live.root)),
+        f"here = os.path.samefile('.', {str(live.root)!r})\n"
+        "print(xs, 'wave' in sys.modules, here, os.environ.get('COLOUR'),"
+        " sys.path[0] == 'x', random.random(), np.random.random())",
     )
     live.ran(name, "0")
     before = shown(live.exec(name, "2"))
@@ -103,7 +104,8 @@ def test_pandas_and_matplotlib(live: Live) -> None:
     name = live.open(
         "import pandas as pd\nimport matplotlib.pyplot as plt\n"
         "df = pd.DataFrame({'a': range(1000)})\nfig, ax = plt.subplots()\nplt.close(fig)",
-        "df['b'] = df.a * 2\ndf.drop(index=df.index[10:], inplace=True)\nax.plot(df.a)\nplt.figure()",
+        "df['b'] = df.a * 2\ndf.drop(index=df.index[10:], inplace=True)\n"
+        "ax.plot(df.a)\nplt.figure()",
         "print(df.shape, len(ax.lines), plt.get_fignums())",
         "fig",
     )
@@ -181,7 +183,9 @@ def test_what_the_cell_left_on_disk_stays(live: Live) -> None:
 
 
 def test_after_an_error_an_interrupt_and_a_death(live: Live) -> None:
-    name = live.open("n = 1", "n = 2\n1 / 0", "n = 3\nraise KeyboardInterrupt", "import os\nos._exit(7)")
+    name = live.open(
+        "n = 1", "n = 2\n1 / 0", "n = 3\nraise KeyboardInterrupt", "import os\nos._exit(7)"
+    )
     live.ran(name, "0")
     for index, status in ((1, "failed"), (2, "failed"), (3, "died")):
         assert statuses(live.exec(name, str(index))) == [status]
@@ -347,7 +351,8 @@ OBSTACLES = {
     ),
     "a child that was orphaned": (
         "import os, subprocess\npid = int(subprocess.run(\n"
-        "    'setsid sleep 100 > /dev/null 2>&1 & echo $!', shell=True, capture_output=True).stdout)",
+        "    'setsid sleep 100 > /dev/null 2>&1 & echo $!', shell=True, stdout=subprocess.PIPE"
+        ").stdout)",
         "a child process is still there",
         "os.kill(pid, 9); os.waitpid(pid, 0)",
     ),

@@ -65,9 +65,7 @@ class LocalExecutor:
             if self._is_over(limit):
                 break
             if self.trail is not None:
-                reason = self.trail.before(position, self.kernel)
-                if reason:
-                    yield Warned(cell.id, f"the run cannot be resumed at this cell: {reason}")
+                self.trail.before(position, self.kernel)
             aside = self.trail is not None and position < last and self.trail.changes(cell)
             yield from runner.run(cell, limit, aside=aside)
             if self.trail is not None:
@@ -75,6 +73,12 @@ class LocalExecutor:
             if runner.stop:
                 break
         yield from runner.waiting()
+        if (
+            self.trail is not None
+            and self.trail.reason
+            and runner.outcome not in ("ok", "cancelled")
+        ):
+            yield Warned(runner.current, f"it cannot be resumed at this cell: {self.trail.reason}")
         yield self._finished()
 
     def abandoned(self) -> Iterator[Event]:

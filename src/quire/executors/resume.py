@@ -18,6 +18,7 @@ from ..kernel.protocol import Kernel
 from ..kernel.snapshots import Snapshot
 from ..runs.events import CellFinished, Event, KernelDied, OutputAdded, ResultGlued
 from ..runs.record import CellRecord, Record
+from ..runs.secrets import Secret
 from .session import Marks
 
 
@@ -29,18 +30,13 @@ class Trail:
         # Since the last state that is known. That of a fresh kernel needs no setting aside, and
         # where a resumed run begins somebody has done it.
         self._changed = False
-        self.warned = ""
+        self.reason = ""
 
-    def before(self, position: int, kernel: Kernel) -> str:
-        """Set the state aside if need be. A reason why not, the first time there is one."""
-        if not self._changed:
-            return ""
-        reason = self.marks.take(kernel, position).reason
-        self._changed = bool(reason)
-        if reason and not self.warned:
-            self.warned = reason
-            return reason
-        return ""
+    def before(self, position: int, kernel: Kernel) -> None:
+        """Set the state aside if need be. `reason` says why that could not be."""
+        if self._changed:
+            self.reason = self.marks.take(kernel, position).reason
+            self._changed = bool(self.reason)
 
     def changes(self, cell: Cell) -> bool:
         """Whether the state after this cell is one that has to be set aside."""
@@ -61,6 +57,7 @@ class Kept:
     record: Record
     marks: Marks
     server: Any  # the fork server its snapshots belong to
+    secrets: Sequence[Secret]  # what its kernel knows and nobody may see
     expires: float
 
     def drop(self) -> None:
@@ -75,23 +72,24 @@ class Resume:
     start: int
     base: int  # the state set aside is that before this cell; from there to `start` only pure ones
     snapshot: Snapshot | None  # None: a fresh kernel is that state
+    places: Mapping[int, int]  # where cells up to there were in that run, and where they are now
     carried: Mapping[str, CellRecord]
     results: Sequence[ResultGlued]
 
 
 def plan_resume(kept: Kept, cells: Sequence[Cell], wanted: int | None) -> Resume:
-    """Go on at the first changed or failed cell, or at `wanted` if that is not later."""
+    """Go on at the first changed or failed cell, or at `wanted` if that is not later.
+
+    Only code counts: words between the cells may change as they like.
+    """
     records = {cell.id: cell for cell in kept.record.cells}
-    start = next(
-        (
-            at
-            for at, cell in enumerate(cells)
-            if at >= len(kept.cells)
-            or cell.id != kept.cells[at].id
-            or not _done(cell, records.get(cell.id))
-        ),
-        len(cells),
-    )
+    old, new = _places(kept.cells), _places(cells)
+    same = 0
+    for before, now in zip(old, new, strict=False):
+        if not _is_same(kept.cells[before], cells[now]) or not _done(records.get(cells[now].id)):
+            break
+        same += 1
+    start = new[same] if same < len(new) else len(cells)
     if wanted is not None:
         if wanted > start:
             raise UsageError(
@@ -99,15 +97,26 @@ def plan_resume(kept: Kept, cells: Sequence[Cell], wanted: int | None) -> Resume
                 f"{_name(cells[start])} changed or failed before it",
                 hint=f"go on at {cells[start].id} or before it",
             )
+        same = sum(at < wanted for at in new)
         start = wanted
-    base, snapshot = _base(kept, cells, start)
-    carried = {cell.id: records[cell.id] for cell in cells[:start] if cell.id in records}
+    first, snapshot = _base(kept, cells, old, new, same)
+    carried = {cells[at].id: records[cells[at].id] for at in new[:same] if cells[at].id in records}
     results = [
         ResultGlued(r.cell, r.name, r.kind, r.value)
         for r in kept.record.results.values()
         if r.cell in carried
     ]
-    return Resume(kept.run_id, start, base, snapshot, carried, results)
+    places = dict(zip(old[: first + 1], new[: first + 1], strict=False))
+    base = new[first] if first < len(new) else len(cells)
+    return Resume(kept.run_id, start, base, snapshot, places, carried, results)
+
+
+def _places(cells: Sequence[Cell]) -> list[int]:
+    return [at for at, cell in enumerate(cells) if cell.kind == "code"]
+
+
+def _is_same(before: Cell, now: Cell) -> bool:
+    return before.id == now.id and _runs(before) == _runs(now)
 
 
 def can_resume(kept: Kept) -> bool:
@@ -123,25 +132,24 @@ def _name(cell: Cell) -> str:
     return f"cell {cell.id}" + (f" ({cell.title})" if cell.title else "")
 
 
-def _done(cell: Cell, record: CellRecord | None) -> bool:
-    if cell.kind != "code":
-        return True
+def _done(record: CellRecord | None) -> bool:
     return record is not None and record.status in ("ok", "skipped", "carried")
 
 
-def _base(kept: Kept, cells: Sequence[Cell], start: int) -> tuple[int, Snapshot | None]:
-    """The nearest state before `start` from which only harmless cells lead there."""
-    for at in range(start, -1, -1):
-        mark = kept.marks.get(at)
+def _base(
+    kept: Kept, cells: Sequence[Cell], old: list[int], new: list[int], same: int
+) -> tuple[int, Snapshot | None]:
+    """The nearest state before the code cell number `same` from which harmless ones lead there."""
+    for n in range(same, 0, -1):
+        mark = kept.marks.get(old[n]) if n < len(old) else None
         if mark is not None and mark.snapshot is not None and mark.snapshot.alive:
-            return at, mark.snapshot
-        if at == 0:
-            return 0, None
-        before = cells[at - 1]
+            return n, mark.snapshot
+        before = cells[new[n - 1]]
         if _runs(before) and not is_pure(before.source):
             reason = mark.reason if mark is not None else "it was not set aside"
+            place = _name(cells[new[same]]) if same < len(new) else "the end"
             raise UsageError(
-                f"the state before cell {start} is gone: {reason}",
+                f"the state before {place} is gone: {reason}",
                 hint="run the task in full: leave out --resume",
             )
     return 0, None

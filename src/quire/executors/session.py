@@ -75,11 +75,12 @@ class Marks:
     def get(self, order: int) -> Mark | None:
         return self._marks.get(order)
 
-    def inherit(self, other: Marks, last: int) -> None:
-        """Have what another one has set aside up to `last`, whatever becomes of that one."""
+    def inherit(self, other: Marks, orders: Mapping[int, int]) -> None:
+        """Have what another one has set aside at these orders, whatever becomes of that one."""
         for mark in other:
-            if mark.order <= last and mark.snapshot is not None:
-                self._marks[mark.order] = Mark(mark.order, mark.snapshot.share())
+            order = orders.get(mark.order)
+            if order is not None and mark.snapshot is not None:
+                self._marks[order] = Mark(order, mark.snapshot.share())
 
     def take(self, kernel: Kernel, order: int) -> Mark:
         made = kernel.snapshot() if hasattr(kernel, "snapshot") else NO_SNAPSHOTS
@@ -283,7 +284,7 @@ class Session:
         try:
             mark = self.marks.get(order)
             if mark is None and self.why_lost:
-                raise self._gone()
+                raise self.gone()
             if mark is None or mark.snapshot is None or self.kernel is None:
                 raise UsageError(
                     f"there is no way back to before execution {order}: "
@@ -302,7 +303,7 @@ class Session:
         finally:
             self._leave()
 
-    def _gone(self) -> UsageError:
+    def gone(self) -> UsageError:
         return UsageError(
             f"the kernel's state is gone: {self.why_lost} (epoch {self.epoch})",
             hint=f"quire session restore {self.name} runs again what it had run",
@@ -327,7 +328,7 @@ class Session:
         self._enter()
         try:
             if not self.alive:
-                raise self._gone()
+                raise self.gone()
             inspect = getattr(self.kernel, "variables", None)
             if inspect is None:
                 raise KernelError(

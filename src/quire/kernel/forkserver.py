@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import KernelError, KernelNotFound
+from . import children
 from .exits import Exit
 from .nativewire import Wire
 
@@ -43,6 +44,7 @@ class Zygote:
                     f"cannot start the interpreter {python}: {error.strerror}",
                     hint="give --python the path of a Python that has IPython installed",
                 ) from error
+        children.started(self.process.pid)
         self.python = python
         self.control = ours
         self.info: dict[str, Any] = {}
@@ -99,9 +101,11 @@ class Zygote:
                 elif "exited" in message:
                     self._exited(message)
                 self._changed.notify_all()
+        # Where it went by itself, what its kernels started has nobody left to end it.
+        children.sweep()
         with self._changed:
             self.alive = False
-            for gone in self._watchers.values():
+            for gone in list(self._watchers.values()):
                 gone()
             self._changed.notify_all()
         self.process.wait()
@@ -162,7 +166,7 @@ class Zygote:
             gone()
 
     def adopt(self, pid: int, *, kernel: bool = False) -> None:
-        """A copy of a kernel is, or will be, the server's child: it must not take it for a stray."""
+        """A copy of a kernel is, or will be, the server's child, but no stray."""
         if kernel:
             with self._changed:
                 self._expect(pid)
@@ -173,13 +177,17 @@ class Zygote:
     ) -> None:
         """A kernel goes on in another process; the one it had is ended, and then `buried`."""
         self.adopt(new, kernel=True)
-        with self._changed:
-            over = old not in self._expected
-            self._watchers[old] = buried
-        self.watch(new, gone)
-        if over:
+
+        def bury() -> None:
             self.forget(old)
             buried()
+
+        with self._changed:
+            lives = old in self._expected
+            self._watchers[old] = bury
+        self.watch(new, gone)
+        if not lives:
+            bury()
             return
         with contextlib.suppress(KernelError):
             self.tell({"do": "kill", "pid": old})

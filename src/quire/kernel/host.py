@@ -25,6 +25,7 @@ from . import hostline
 
 REQUEST_LIMIT = 16 << 20
 FIRST_CLIENT = 2.0  # seconds
+LOOK = 1.0  # seconds between two looks at what nobody uses
 
 
 @dataclass(slots=True)
@@ -33,8 +34,11 @@ class Request:
     cwd: str
     env: Mapping[str, str]
     columns: int
+    world: Mapping[str, Any]  # umask, niceness, cores and limits of the caller
     files: tuple[int, int, int]
     cancelled: threading.Event = field(default_factory=threading.Event)
+    # Tells the client the name of what it asked for, in case we do not live to tell its end.
+    announce: Callable[[str], None] = lambda _: None
 
 
 Serve = Callable[[Request], int]
@@ -87,19 +91,23 @@ class Host:
 
     def serve(self) -> None:
         """Until told to stop, or nobody came for long enough."""
-        self._listener.settimeout(1.0)
+        self._listener.settimeout(LOOK)
         signal.signal(signal.SIGTERM, lambda *_: self._stop())
         signal.signal(signal.SIGINT, lambda *_: self._stop())
+        looked = time.monotonic()
         while not self._stopping:
             try:
                 sock, _ = self._listener.accept()
+                threading.Thread(target=self._client, args=(sock,), daemon=True).start()
             except TimeoutError:
-                if self._is_idle() or not self._is_reachable():
-                    break
-                continue
+                pass
             except OSError:
                 break
-            threading.Thread(target=self._client, args=(sock,), daemon=True).start()
+            # Also while clients keep coming: what others left is to be let go of.
+            if time.monotonic() - looked >= LOOK:
+                if self._is_idle() or not self._is_reachable():
+                    break
+                looked = time.monotonic()
         self._finish()
 
     def status(self) -> dict[str, Any]:
@@ -187,8 +195,9 @@ class Host:
                 self._requests[ident] = request
                 self._served = True
             threading.Thread(target=_watch, args=(sock, request), daemon=True).start()
+            request.announce = lambda name: sock.sendall(name.encode() + b"\n")
             code = self.serve_request(request)
-            sock.sendall(bytes([code & 0xFF]))
+            sock.sendall(bytes([0, code & 0xFF]))
         finally:
             for fd in fds:
                 os.close(fd)

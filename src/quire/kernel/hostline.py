@@ -49,19 +49,43 @@ def address(root: str, version: str) -> str:
     return f"/tmp/quire-{os.getuid()}/{key}.sock"
 
 
+_LIMITS = ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
+
+
+def world() -> str:
+    """What a process inherits besides folder and environment: umask, niceness, cores, limits."""
+    import resource
+
+    mask = os.umask(0o077)
+    os.umask(mask)
+    cores = ",".join(map(str, os.sched_getaffinity(0)))
+    soft = (resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0] for name in _LIMITS)
+    return f"{mask} {os.getpriority(os.PRIO_PROCESS, 0)} {cores} {','.join(map(str, soft))}"
+
+
+def read_world(text: str) -> dict[str, object]:
+    mask, nice, cores, soft = text.split(" ")
+    return {
+        "umask": int(mask),
+        "nice": int(nice),
+        "affinity": [int(core) for core in cores.split(",")],
+        "limits": dict(zip(_LIMITS, map(int, soft.split(",")), strict=True)),
+    }
+
+
 def encode(argv: list[str], cwd: str, env: dict[str, str], columns: int) -> bytes:
     """Neither arguments nor environment can hold a NUL, so it separates them."""
-    parts = [cwd, str(columns), str(len(argv)), *argv]
+    parts = [cwd, str(columns), world(), str(len(argv)), *argv]
     parts += [f"{key}={value}" for key, value in env.items()]
     body = "\0".join(parts).encode("utf-8", "surrogateescape")
     return len(body).to_bytes(_INT, "big") + body
 
 
-def decode(body: bytes) -> tuple[list[str], str, dict[str, str], int]:
+def decode(body: bytes) -> tuple[list[str], str, dict[str, str], int, dict[str, object]]:
     parts = body.decode("utf-8", "surrogateescape").split("\0")
-    count = int(parts[2])
-    env = dict(item.split("=", 1) for item in parts[3 + count :] if "=" in item)
-    return parts[3 : 3 + count], parts[0], env, int(parts[1])
+    count = int(parts[3])
+    env = dict(item.split("=", 1) for item in parts[4 + count :] if "=" in item)
+    return parts[4 : 4 + count], parts[0], env, int(parts[1]), read_world(parts[2])
 
 
 def connect(path: str) -> _socket.socket | None:

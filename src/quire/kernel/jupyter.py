@@ -148,6 +148,10 @@ class JupyterKernel:
         finally:
             self._busy = False
 
+    @property
+    def alive(self) -> bool:
+        return not self._closed and self._keeper.look() is None
+
     def interrupt(self) -> None:
         if self._interrupt_by_message:
             with self._control:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from . import children
 from .exits import Exit
 
 KEEPER = Path(__file__).parent / "inside" / "keeper.py"
@@ -41,6 +42,7 @@ class Keeper:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
+            children.started(self._process.pid)
         except OSError:
             self._socket.close()
             raise

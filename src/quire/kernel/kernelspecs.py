@@ -64,8 +64,8 @@ def _not_found(name: str, known: Mapping[str, str]) -> KernelNotFound:
     return KernelNotFound(
         f"there is no Jupyter kernel {name!r}; installed: {listed}",
         hint=(f"did you mean {near[0]!r}? " if near else "")
-        + "install a kernel with its own tool, such as `python -m ipykernel install --sys-prefix`,"
-        " or add its directory to JUPYTER_PATH",
+        + "for a Python notebook of another machine give --kernel python3 or --python PATH;"
+        " otherwise install the kernel with its own tool, or add its directory to JUPYTER_PATH",
     )
 
 

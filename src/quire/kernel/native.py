@@ -66,7 +66,12 @@ class NativeKernel:
     def begin(self, spec: KernelSpec, context: Mapping[str, Any] | None = None) -> None:
         """Give a freshly forked kernel its world."""
         self.wire.send(
-            {"env": dict(spec.env), "cwd": str(spec.cwd), "context": dict(context or {})}
+            {
+                "env": dict(spec.env),
+                "cwd": str(spec.cwd),
+                "world": dict(spec.world),
+                "context": dict(context or {}),
+            }
         )
 
     def execute(

@@ -28,7 +28,8 @@ class KernelSpec:
     name: str = ""  # a Jupyter kernel; empty means the native one
     python: str = ""  # the interpreter of a native kernel; empty means this one
     preload: tuple[str, ...] = ()
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    # umask, niceness, cores and limits, where they are not those of this process.
+    world: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Kernel(Protocol):

@@ -24,15 +24,14 @@ def notebook(record: Record, *, output_path: str = "", version: str = "") -> dic
     language = plan.get("language", "python")
     kernel = plan.get("kernel", {})
     metadata = dict(plan.get("metadata", {}))
-    metadata.setdefault(
-        "kernelspec",
-        {
+    if not isinstance(metadata.get("kernelspec"), dict):
+        metadata["kernelspec"] = {
             "name": kernel.get("name") or "python3",
             "display_name": kernel.get("display_name") or "Python 3",
             "language": language,
-        },
-    )
-    metadata.setdefault("language_info", {"name": language})
+        }
+    if not isinstance(metadata.get("language_info"), dict):
+        metadata["language_info"] = {"name": language}
     metadata["papermill"] = {
         "default_parameters": plan.get("defaults", {}),
         "parameters": plan.get("parameters", {}),
@@ -73,8 +72,8 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
     }
     if cell.attachments and cell.kind != "code":
         out["attachments"] = cell.attachments
+    metadata["papermill"] = _timing(cell)
     if cell.kind == "code":
-        metadata["papermill"] = _timing(cell)
         metadata["quire"] = {"status": cell.status}
         out["execution_count"] = cell.execution_count
         out["outputs"] = [_output(o) for o in cell.outputs]

@@ -33,6 +33,10 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", _ESCAPE.sub("", _overwritten(scrubbed(text))))
 
 
+def without_escapes(text: str) -> str:
+    return _ESCAPE.sub("", text)
+
+
 def text_of(value: Any) -> str:
     """A MIME bundle's value as text: a notebook may hold a string, lines, or JSON."""
     if isinstance(value, str):

@@ -23,6 +23,7 @@ from .events import (
     Warned,
 )
 from .masking import Masker, StreamMasker
+from .printed import without_escapes
 from .results import glued
 
 RESULTS = 10_000  # named results of one run
@@ -143,7 +144,11 @@ class Sieve:
         self._displays = self._display_bytes = self._cut_displays = 0
 
     def _error(self, error: CellError) -> CellError:
-        mask, limit = self.masker.mask, self.bounds.error
+        limit = self.bounds.error
+
+        def mask(text: str) -> str:
+            return self._without_coloured_secrets(self.masker.mask(text))
+
         lines = _bounded_lines([mask(line) for line in error.traceback], limit)
         return CellError(mask(error.name), _bounded(mask(error.value), limit), tuple(lines))
 
@@ -153,9 +158,18 @@ class Sieve:
         if stream is None:
             masker = self.masker.stream()
             stream = self._streams[name] = _Stream(event.cell, name, masker, self.bounds)
-        text = stream.take(stream.masker.feed(event.output["text"]), self.spill)
+        safe = self._without_coloured_secrets(stream.masker.feed(event.output["text"]))
+        text = stream.take(safe, self.spill)
         if text:
             yield _stream_event(event.cell, name, text)
+
+    def _without_coloured_secrets(self, text: str) -> str:
+        """Colour codes inside a secret hide it from the masker, and come off when it is shown."""
+        if "\x1b" not in text:
+            return text
+        bare = without_escapes(text)
+        masked = self.masker.mask(bare)
+        return text if masked == bare else masked
 
     def _release(self) -> Iterator[Event]:
         for name, stream in self._streams.items():
@@ -166,7 +180,9 @@ class Sieve:
         output: Mapping[str, Any] = self.masker.mask_json(event.output)
         if output["output_type"] == "error":
             # However much a cell showed, why it failed is kept.
-            yield replace(event, output=_bounded_error(output, self.bounds.error))
+            lines = [self._without_coloured_secrets(str(x)) for x in output.get("traceback") or ()]
+            bare = {**output, "traceback": lines}
+            yield replace(event, output=_bounded_error(bare, self.bounds.error))
             return
         masked = replace(event, output=output, display_id=self._masked_id(event.display_id))
         fits = self._fits(output)

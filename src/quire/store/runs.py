@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -63,6 +64,9 @@ class RunFolder:
     def save_source(self, source: str, suffix: str) -> None:
         with disk(str(self.path)):
             (self.path / f"source{suffix}").write_bytes(source.encode("utf-8", "surrogatepass"))
+
+    def discard(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def save(self, record: Record, version: str) -> None:
         """The executed notebook and the summary, each whole or not at all."""

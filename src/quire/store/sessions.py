@@ -7,6 +7,7 @@ spill/         what was too much to keep
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from .files import disk
 from .journal import Journal
 from .runs import RunFolder
 
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class SessionStore:
@@ -28,30 +29,38 @@ class SessionStore:
         self.root = root
 
     def folder(self, name: str) -> RunFolder:
-        if not _NAME.match(name):
+        if not _NAME.fullmatch(name):
             raise UsageError(
                 f"{name!r} cannot be the name of a session",
                 hint="use letters, digits, dots, dashes and underscores",
             )
         return RunFolder(self.root / name)
 
-    def free_name(self, wanted: str) -> str:
-        """The wanted name, or with -2, -3, … where a session already has it."""
-        stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-.")[:50] or "session"
-        taken = set(self.names())
-        if stem not in taken:
-            return stem
-        return next(f"{stem}-{n}" for n in range(2, len(taken) + 3) if f"{stem}-{n}" not in taken)
-
-    def create(self, name: str) -> Journal:
-        folder = self.folder(name)
-        with disk(str(folder.path)):
+    def reserve(self, wanted: str, *, exactly: bool) -> str:
+        """Make the folder of a new session; its name is `wanted`, or with -2, -3, … where that is
+        taken and need not be it exactly."""
+        stem = wanted
+        if not exactly:
+            stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-._")[:50] or "session"
+        with disk(str(self.root)):
             self.root.mkdir(parents=True, exist_ok=True)
             ignore = self.root.parent / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n")
-            folder.path.mkdir(mode=0o700)
-        return Journal(folder.events)
+            for n in itertools.count(1):
+                name = stem if n == 1 else f"{stem}-{n}"
+                with contextlib.suppress(FileExistsError):
+                    self.folder(name).path.mkdir(mode=0o700)
+                    break
+                if exactly:
+                    raise UsageError(
+                        f"there is already a session {name}",
+                        hint="choose another name, or close that one",
+                    )
+        return name
+
+    def create(self, name: str) -> Journal:
+        return Journal(self.folder(name).events)
 
     def reopen(self, name: str) -> Journal:
         folder = self.folder(name)
@@ -60,12 +69,12 @@ class SessionStore:
 
     def names(self) -> list[str]:
         try:
-            return sorted(name for name in os.listdir(self.root) if _NAME.match(name))
+            return sorted(name for name in os.listdir(self.root) if _NAME.fullmatch(name))
         except FileNotFoundError:
             return []
 
     def read(self, name: str) -> SessionState:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return fold_session(journal.read(self.folder(name).events))
         raise UsageError(f"there is no session {name!r}", hint="`quire session list` lists them")
 

@@ -23,12 +23,17 @@ def kernel_spec(
     env: Mapping[str, str] | None = None,
 ) -> KernelSpec:
     config = workspace.config
+    if kernel and python:
+        raise UsageError(
+            "--kernel and --python were both given", hint="a kernel has its interpreter: give one"
+        )
     return KernelSpec(
         cwd=_folder(workspace.cwd / cwd if cwd is not None else workspace.cwd),
         env=workspace.env if env is None else env,
         name=kernel if kernel is not None else _kernel(document.kernel_name, config.kernel),
         python=_interpreter(workspace, config.python if python is None else python),
         preload=config.preload,
+        world=workspace.world,
     )
 
 

@@ -33,7 +33,7 @@ from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.plan import Limits, Plan, jsonable, run_id
 from ..runs.record import Fold, Record
-from ..runs.secrets import secrets_of
+from ..runs.secrets import Secret, secrets_of
 from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
 from ..store.journal import Journal
@@ -112,11 +112,7 @@ class NotebookExecutor:
         self._cancelled = threading.Event()
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._now = now
-        self._output = ws.cwd / output if output is not None else None
-        if self._output is not None and not self._output.parent.is_dir():
-            raise UsageError(
-                f"there is no folder {self._output.parent}", hint="make it, or choose another"
-            )
+        self._output = None if output is None else _output(ws.cwd / output, source.path)
         self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
         self.plan = Plan(
             run_id=run_id(str(path), now(), secrets.token_hex(2)),
@@ -144,6 +140,7 @@ class NotebookExecutor:
         self._fold = Fold()
         self._folder: RunFolder | None = None
         self._executor: LocalExecutor | None = None
+        self._secrets: tuple[Secret, ...] = ()
         self._begun = self._alive = False
 
     @property
@@ -206,7 +203,7 @@ class NotebookExecutor:
         marks = Marks(ws.snapshot_budget)
         if self._kept is not None and self._resume is not None:
             # So that it can be taken up before this place too, should it fail again.
-            marks.inherit(self._kept.marks, self._resume.base)
+            marks.inherit(self._kept.marks, self._resume.places)
         return Trail(marks)
 
     def _keep(self, kernel: Kernel) -> None:
@@ -223,20 +220,27 @@ class NotebookExecutor:
             self.record,
             trail.marks,
             getattr(kernel, "zygote", None),
+            self._secrets,
             time.monotonic() + self.workspace.config.resume_for,
         )
-        if kept.record.outcome in ("failed", "timed_out", "died") and can_resume(kept):
+        if kept.record.outcome in ("failed", "timed_out", "died"):
             engine.keep(kept)
         else:
             trail.marks.clear()
 
     @property
     def resumable(self) -> bool:
-        return self.run_id in self.workspace.engine.kept
+        """Whether it can go on where it failed."""
+        kept = self.workspace.engine.kept.get(self.run_id)
+        return kept is not None and can_resume(kept)
 
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
-        masker = Masker(secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask))
+        self._secrets = secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask)
+        if self._kept is not None:
+            # Its kernel goes on with the environment that it had then.
+            self._secrets += tuple(self._kept.secrets)
+        masker = Masker(self._secrets)
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
@@ -244,10 +248,14 @@ class NotebookExecutor:
         self._executor = executor = LocalExecutor(
             self.plan, kernel, sieve, self._cancel, self._now, self._trail, self._resume
         )
-        journal = Journal(folder.events)
-        self._alive = True
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
+            journal = Journal(folder.events)
+        except StorageError:
+            folder.discard()  # nothing has run: there is nothing to keep
+            raise
+        self._alive = True
+        try:
             # Closed at once when something goes wrong, so that the kernel is free to be ended.
             with closing(executor.events()) as events:
                 for event in events:
@@ -311,7 +319,7 @@ class NotebookExecutor:
             arguments["path"],
             parameters,
             workspace=here,
-            env=self._spec.env,
+            env=_environment(arguments.get("env"), self._spec.env),
             python=self._spec.python,
             parent=self.run_id,
             chain=self.plan.chain,
@@ -331,10 +339,33 @@ class NotebookExecutor:
         self.cancel()
 
 
+def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
+    """A child has its parent's environment as it is at the call."""
+    fits = isinstance(given, dict) and all(isinstance(value, str) for value in given.values())
+    return given if fits else otherwise
+
+
+def _output(path: Path, source: Path) -> Path:
+    """Where the executed notebook goes too. Never over the task itself, by whatever name."""
+    if path.suffix != ".ipynb":
+        raise UsageError(
+            f"{path.name} is no name for a notebook", hint="give -o a file that ends in .ipynb"
+        )
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}", hint="make it, or choose another")
+    if path.exists() and path.samefile(source):
+        raise UsageError(
+            f"{path.name} is the task itself; the source is never changed",
+            hint="give -o another name",
+        )
+    return path
+
+
 def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
     """What is left of the run that is to be resumed."""
     run = ws.runs.find(name).run_id
     full = f"run the task in full: quire run {ws.named(path)}"
+    ws.engine.tidy()
     kept = ws.engine.kept.get(run)
     if kept is None:
         raise UsageError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,12 @@ def open_session(
     values = params.resolve(source.document, given)
     spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
     store = workspace.sessions
-    if name is not None and name in store.names():
-        raise UsageError(
-            f"there is already a session {name}", hint="choose another name, or close that one"
-        )
-    name = name or store.free_name(source.path.stem)
-    store.folder(name)
-    live = _started(workspace, name, source.path, values, spec, epoch=1)
+    name = store.reserve(name or source.path.stem, exactly=name is not None)
+    try:
+        live = _started(workspace, name, source.path, values, spec, epoch=1)
+    except BaseException:
+        store.remove(name)
+        raise
     live.journal.append(
         SessionOpened(
             name,
@@ -258,7 +257,20 @@ class CellState:
 def cells(workspace: Workspace, name: str) -> list[CellState]:
     """Every cell of the task as it is now: which ran, in which order, which are stale and why."""
     live = find(workspace, name)
-    return _states(read(workspace, live.path).document, live.session.executions)
+    return _masked(_states(read(workspace, live.path).document, live.session.executions), live)
+
+
+def _masked(states: list[CellState], live: LiveSession) -> list[CellState]:
+    """Fit to be shown: a task may hold what its author should not have written there."""
+    mask = live.session.sieve.masker.mask
+    return [
+        replace(
+            state,
+            cell=replace(state.cell, title=mask(state.cell.title), source=mask(state.cell.source)),
+            reason=mask(state.reason),
+        )
+        for state in states
+    ]
 
 
 def _states(document: Document, executions: list[Execution]) -> list[CellState]:
@@ -377,10 +389,12 @@ def _with_parameters(
 def rewind(workspace: Workspace, name: str, target: str) -> tuple[Rewound, list[CellState]]:
     """Be as before a cell ran: an index, id or title, or `#N` for the Nth thing that ran."""
     live = find(workspace, name)
+    if live.session.why_lost and not live.session.executions:
+        raise live.session.gone()
     document = read(workspace, live.path).document
     event = live.session.rewind(_order(document, live.session.executions, target))
     live.journal.append(event)
-    return event, _states(document, live.session.executions)
+    return event, _masked(_states(document, live.session.executions), live)
 
 
 def _order(document: Document, executions: list[Execution], target: str) -> int:

@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import QuireError
+from ..errors import QuireError, StorageError
 from ..workspace import Engine, Workspace
 from .terminal import Terminal
 
@@ -32,9 +32,12 @@ class App:
     engine: Engine | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     json_asked: bool = False
+    # Tells whoever started us what it should ask for, should we be gone before the end.
+    announce: Callable[[str], None] = lambda _: None
+    world: Mapping[str, Any] = field(default_factory=dict)
 
     def workspace(self) -> Workspace:
-        return Workspace(cwd=self.cwd, env=self.env, engine=self.engine)
+        return Workspace(cwd=self.cwd, env=self.env, engine=self.engine, world=self.world)
 
 
 class Group(click.Group):
@@ -119,7 +122,8 @@ def show_error(app: App, error: QuireError) -> None:
     if error.hint:
         term.err(f"{term.paint('hint:', 'blue', on_err=True)} {error.hint}")
     if app.json_asked:
-        term.out(json.dumps({"outcome": "error", "error": error.as_dict()}))
+        with contextlib.suppress(StorageError):  # it may be the very thing that failed
+            term.out(json.dumps({"outcome": "error", "error": error.as_dict()}))
 
 
 def _show_usage_error(term: Terminal, error: click.ClickException) -> None:
@@ -165,7 +169,9 @@ def calling_off(cancel: threading.Event) -> Iterator[None]:
         cancel.set()
 
     names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {name: signal.signal(name, asked) for name in names}
+    # What was ignored when we started (nohup, a shell's background job) stays ignored.
+    heeded = [name for name in names if signal.getsignal(name) != signal.SIG_IGN]
+    before = {name: signal.signal(name, asked) for name in heeded}
     try:
         yield
     finally:
@@ -191,6 +197,30 @@ def main(argv: list[str]) -> int:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
     return code
+
+
+def lost(argv: list[str], run: str) -> int:
+    """The host went away in the middle. Tell what the run had, as its own command would."""
+    from ..errors import HostError
+
+    app = App(Terminal(), Path.cwd(), dict(os.environ), json_asked="--json" in argv)
+    try:
+        if argv[0] != "run" or not run:
+            raise HostError(
+                "the host that ran this went away", hint="say it again: a new one is started"
+            )
+        from ..verbs.run import report
+        from ..verbs.runs import find
+
+        found = find(app.workspace(), run)
+        if app.json_asked:
+            emit_json(app, report(found.record, found.folder))
+        app.terminal.err(f"error: the host that ran this went away: {found.record.reason}")
+        app.terminal.err(f"hint: quire show {run} has what the run had")
+        return 1
+    except QuireError as error:
+        show_error(app, error)
+        return error.exit_code
 
 
 def emit_json(app: App, value: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import QuireError
-from ..kernel import hostline
+from ..kernel import children, hostline
 from ..kernel.host import Host, Request
 
 IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
@@ -23,6 +23,7 @@ def main() -> None:
 
     from ..workspace import Engine, Workspace
 
+    children.alone()
     engine = Engine(outlives=True)
     path = hostline.address(root, __version__)
 
@@ -33,6 +34,8 @@ def main() -> None:
         _, out, err = request.files
         term = Terminal(out, err, request.env, request.columns)
         app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
+        app.announce = request.announce
+        app.world = request.world
         return dispatch(request.argv, app)
 
     def describe() -> dict[str, Any]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Mapping
+
+from ..errors import StorageError
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
 
@@ -33,12 +36,18 @@ class Terminal:
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
     def _write(self, which: int, text: str) -> None:
-        data = text.encode("utf-8", "replace")
-        # A reader that left (`| head`) does not stop a run.
-        with contextlib.suppress(BrokenPipeError, OSError):
-            view = memoryview(data)
+        view = memoryview(text.encode("utf-8", "replace"))
+        try:
             while view:
                 view = view[os.write(self._fds[which], view) :]
+        except BrokenPipeError:
+            pass  # a reader that left (`| head`) does not stop a run
+        except OSError as error:
+            if which == 0 and error.errno not in (errno.EBADF, errno.EIO):
+                raise StorageError(
+                    f"cannot write to standard output: {error.strerror}",
+                    hint="free some space, or send it somewhere else",
+                ) from error
 
 
 def _isatty(fd: int) -> bool:

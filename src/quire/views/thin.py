@@ -22,9 +22,13 @@ def main() -> None:
         if code is not None:
             # Nothing of ours is left to clean up, and finalising the interpreter takes a while.
             os._exit(code)
-    from .cli import main as cli_main
+    try:
+        from .cli import main as cli_main
 
-    sys.exit(cli_main(argv))
+        code = cli_main(argv)
+    except KeyboardInterrupt:  # before anything had begun, or after it had ended
+        os._exit(130)
+    sys.exit(code)
 
 
 def _open_standard_files() -> None:
@@ -63,7 +67,7 @@ def hand_off(argv: list[str]) -> int | None:
         hostline.send(sock, request, (0, 1, 2))
     except OSError:
         return None  # the host left in this very moment: nothing has begun
-    return _wait(sock)
+    return _wait(sock, argv)
 
 
 def _columns() -> int:
@@ -74,27 +78,36 @@ def _columns() -> int:
         return 0
 
 
-def _wait(sock: object) -> int:
-    """The host's exit code. Ctrl-C and SIGTERM cancel the run, a second one leaves at once."""
+def _wait(sock: object, argv: list[str]) -> int:
+    """The host's exit code. Ctrl-C and SIGTERM cancel the run, a second one leaves at once.
+
+    The host sends the id of the run, a line, and at the end the code, a NUL and a byte.
+    """
     import _signal  # type: ignore[import-not-found]
 
-    _signal.signal(_signal.SIGTERM, _signal.default_int_handler)
+    for name in (_signal.SIGTERM, _signal.SIGHUP):
+        # What was ignored when we started, as under nohup, stays ignored.
+        if _signal.getsignal(name) != _signal.SIG_IGN:
+            _signal.signal(name, _signal.default_int_handler)
     asked = False
-    while True:
+    said = b""
+    while b"\0" not in said[:-1]:
         try:
-            answer = sock.recv(1)  # type: ignore[attr-defined]
-            break
+            answer = sock.recv(256)  # type: ignore[attr-defined]
         except KeyboardInterrupt:
             if asked:
                 return 130
             asked = True
-            sock.sendall(b"c")  # type: ignore[attr-defined]
+            try:
+                sock.sendall(b"c")  # type: ignore[attr-defined]
+            except OSError:
+                return 130
+            continue
         except OSError:
             answer = b""
-            break
-    if answer:
-        return int(answer[0])
-    sys.stderr.write(
-        "quire: the host that ran this went away; `quire show last` has what the run had.\n"
-    )
-    return 1
+        if not answer:
+            from .cli import lost
+
+            return lost(argv, said.decode().strip())
+        said += answer
+    return int(said[said.index(b"\0") + 1])

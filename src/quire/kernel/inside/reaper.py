@@ -101,9 +101,7 @@ def kill(process: Process) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def kill_tree(
-    root: int, *, spare: Callable[[int], bool] = none, patience: float = 2.0
-) -> None:
+def kill_tree(root: int, *, spare: Callable[[int], bool] = none, patience: float = 2.0) -> None:
     """Kill `root` and all below it. Repeats, since a process may fork while it is being found."""
     started = start_time(root)
     deadline = time.monotonic() + patience

@@ -45,6 +45,12 @@ def glue(name: str, value: Any, *, display: bool = False) -> None:
     """
     if not isinstance(name, str) or not name:
         raise TypeError("a result needs a name, a non-empty string")
+    home = (getattr(sys.modules.get("_quire_inside"), "context", None) or {}).get("pid")
+    if home not in (None, os.getpid()):
+        raise RuntimeError(
+            f"glue({name!r}) was called in a child process, where nobody hears it: "
+            "return the value and glue it in the cell"
+        )
     bundle, metadata = _bundle(name, value)
     from IPython.display import display as show
 
@@ -101,7 +107,7 @@ def _table(value: Any) -> dict[str, Any] | None:
     if type(value).__name__ != "DataFrame" or not hasattr(value, "columns"):
         return None
     total = len(value)
-    head = value.head(TABLE_ROWS)
+    head = _with_index(value.head(TABLE_ROWS))
     if hasattr(head, "to_dicts"):  # polars
         rows = [list(row.values()) for row in head.to_dicts()]
         types = [str(kind) for kind in head.dtypes]
@@ -118,6 +124,21 @@ def _table(value: Any) -> dict[str, Any] | None:
     }
     plain: dict[str, Any] = json.loads(json.dumps(table, default=str))
     return plain
+
+
+def _with_index(frame: Any) -> Any:
+    """The labels of the rows as columns, where they say more than the number of the row."""
+    index = getattr(frame, "index", None)
+    if index is None or not hasattr(frame, "reset_index"):
+        return frame  # polars has none
+    plain = type(index).__name__ == "RangeIndex" and index.name is None
+    if plain and index.start == 0 and index.step == 1:
+        return frame
+    names = [
+        str(name) if name is not None and name not in frame.columns else f"index_{level}"
+        for level, name in enumerate(index.names)
+    ]
+    return frame.reset_index(names=names if len(names) > 1 else names[0])
 
 
 def _picture(name: str, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -146,6 +167,7 @@ def run(path: str, parameters: dict[str, Any] | None = None, **more: Any) -> Run
     arguments = {
         "path": os.fspath(path),
         "cwd": os.getcwd(),
+        "env": dict(os.environ),
         "parameters": {**(parameters or {}), **more},
     }
     reply = _call("run", arguments)

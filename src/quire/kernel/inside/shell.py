@@ -163,6 +163,8 @@ def forget(shell: Any) -> None:
     """As if nothing had run: no history, counts from 1."""
     shell.reset(new_session=True)
     shell.quire_wire.take_error()
+    for name in ("__spec__", "__loader__", "__package__"):  # multiprocessing asks for them
+        shell.user_module.__dict__.setdefault(name, None)
 
 
 def _trait_type(cls: type) -> Any:

@@ -80,6 +80,7 @@ class Worker:
         with contextlib.suppress(AttributeError):
             time.tzset()
         os.chdir(start["cwd"])
+        _inherit(start.get("world") or {})
         self.shell.user_ns["_dh"] = [os.getcwd()]
         random.seed()
         numpy_random = sys.modules.get("numpy.random")
@@ -215,6 +216,7 @@ class Worker:
         """This copy is the live kernel now."""
         random.setstate(self.random_state)
         self.copies.pids.clear()
+        _set_context(getattr(sys.modules[__package__ or ""], "context", None))
         self.bound = False
         reaper.adopt_orphans()
         self.aside = False
@@ -336,9 +338,28 @@ class Worker:
         self.channel.send({"m": "bye"})
 
 
+def _inherit(world: dict[str, Any]) -> None:
+    """What a process started by the caller would have of it; the fork server has its own."""
+    if not world:
+        return
+    import resource
+
+    os.umask(world["umask"])
+    for name, soft in world["limits"].items():
+        number = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(number)[1]
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(number, (soft, hard))
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, world["affinity"])
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, world["nice"])
+
+
 def _set_context(context: Any) -> None:
-    """Where the runtime's calls go. In memory only: children of a cell do not inherit it."""
-    sys.modules[__package__ or ""].context = context  # type: ignore[attr-defined]
+    """Where the runtime's calls go. In memory only: programs a cell starts do not get it."""
+    inside: Any = sys.modules[__package__ or ""]
+    inside.context = {**(context or {}), "pid": os.getpid()}
 
 
 def _text(error: BaseException | None) -> str:

@@ -128,7 +128,8 @@ class Zygote:
             ]:
                 del self.kernels[old]
             self.room = 2 * len(self.kernels) + ROOM
-            self.newborn = {p: at for p, at in self.newborn.items() if self.is_newborn(p)}
+            now = time.monotonic()
+            self.newborn = {p: at for p, at in self.newborn.items() if now - at < CHILDHOOD}
 
     def is_ours(self, pid: int) -> bool:
         return pid in self.kernels or self.is_newborn(pid)

@@ -63,7 +63,14 @@ def _brief(kind: str, value: Any) -> str:
 
 
 @click.command(epilog="Example: quire runs -n 5 --json")
-@click.option("-n", "--limit", default=20, show_default=True, help="How many; 0 for all.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many; 0 for all.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
 @click.pass_obj
 def runs(app: App, limit: int, as_json: bool) -> None:

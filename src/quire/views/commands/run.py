@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ...errors import UsageError
+from ...runs.events import RunStarted
 from ...runs.printed import plain
 from ..cli import App, calling_off, emit_json
 
@@ -85,6 +86,10 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     from ..progress import Progress
 
     app.json_asked = as_json
+    if app.engine is None:
+        from ...kernel import children
+
+        children.alone()  # a process for this command only, unlike one that imports quire
     for name in ("timeout", "cell_timeout"):
         if options[name] is not None and not options[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')} must be above 0", hint="give seconds")
@@ -104,6 +109,8 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     )
     with calling_off(app.cancelled), Progress(app.terminal) as progress:
         for event in execution:
+            if isinstance(event, RunStarted):
+                app.announce(event.run_id)
             if not quiet:
                 progress.show(event)
     record = execution.record

@@ -202,7 +202,7 @@ def tree(app: App, name: str, as_json: bool) -> None:
                 "order": one.order,
                 "cell": one.cell.id,
                 "index": one.index,
-                "title": one.cell.title,
+                "title": live.sieve.masker.mask(one.cell.title),
                 "status": one.status,
                 "rewindable": mark is not None and mark.snapshot is not None,
                 "reason": mark.reason if mark is not None else "",

@@ -1,0 +1,97 @@
+"""What a session's journal says."""
+
+from __future__ import annotations
+
+from quire.runs.events import (
+    CellError,
+    CellFinished,
+    CellStatus,
+    CellSubmitted,
+    Event,
+    KernelDied,
+    KernelReplaced,
+    Rewound,
+    SessionClosed,
+    SessionOpened,
+)
+from quire.runs.sessions import SessionState, fold_session
+
+OPENED = SessionOpened("s", "t0", "/t.py", {"kernel": "", "parameters": {"a": 1}})
+
+
+def ran(order: int, status: CellStatus | None = "ok", error: str = "") -> list[Event]:
+    events: list[Event] = [CellSubmitted(f"c{order}", order, order - 1, "", f"n = {order}", "t")]
+    if status == "died":
+        events.append(KernelDied(f"c{order}", "killed"))
+    if status is not None:
+        ended = CellError(error, "") if error else None
+        events.append(CellFinished(f"c{order}", status, error=ended))
+    return events
+
+
+def folded(*parts: Event | list[Event]) -> SessionState:
+    events: list[Event] = [OPENED]
+    for part in parts:
+        events += part if isinstance(part, list) else [part]
+    return fold_session(events)
+
+
+def orders(state: SessionState) -> list[int]:
+    return [one.cell.order for one in state.effective]
+
+
+def test_what_was_opened() -> None:
+    state = folded()
+    assert (state.name, state.task, state.opened, state.epoch) == ("s", "/t.py", "t0", 1)
+    assert state.plan["parameters"] == {"a": 1}
+    assert not state.closed
+    assert orders(state) == []
+    assert folded(SessionClosed("t")).closed
+    assert fold_session([]).name == ""
+
+
+def test_what_ran_in_order() -> None:
+    state = folded(ran(1), ran(2, "failed", "ValueError"), ran(3))
+    assert orders(state) == [1, 2, 3]
+    assert [one.status for one in state.ran] == ["ok", "failed", "ok"]
+
+
+def test_a_rewind_undoes_what_came_after() -> None:
+    state = folded(ran(1), ran(2), ran(3), Rewound(2, "t"), ran(2), Rewound(2, "t"))
+    assert orders(state) == [1]
+    assert orders(folded(ran(1), Rewound(1, "t"))) == []
+
+
+def test_what_was_cut_short_does_not_count() -> None:
+    parts = (
+        ran(1),
+        ran(2, "cancelled", "KeyboardInterrupt"),
+        ran(3, "timed_out", "KeyboardInterrupt"),
+        ran(4, "failed", "KeyboardInterrupt"),
+        ran(5, "failed", "ValueError"),
+        ran(6, None),
+    )
+    assert orders(folded(*parts)) == [1, 5]
+
+
+def test_a_death_is_an_epoch_and_its_cell_does_not_count() -> None:
+    state = folded(ran(1), ran(2, "died"))
+    assert (state.epoch, orders(state)) == (2, [1])
+    state = folded(ran(1), ran(2, "died"), Rewound(2, "t"), ran(2))
+    assert (state.epoch, orders(state)) == (2, [1, 2])
+
+
+def test_what_the_kernel_before_had_run_is_remembered() -> None:
+    lost = KernelReplaced(2, "its host ended", "t")
+    assert orders(folded(ran(1), ran(2), lost)) == [1, 2]
+    # Until something else has run well.
+    assert orders(folded(ran(1), ran(2), lost, ran(1, "failed", "NameError"))) == [1, 2]
+    assert orders(folded(ran(1), ran(2), lost, ran(1))) == [1]
+    again = KernelReplaced(3, "it was restarted", "t")
+    state = folded(ran(1), ran(2), lost, ran(1, "failed", "NameError"), again)
+    assert (state.epoch, orders(state)) == (3, [1, 2])
+    assert orders(folded(ran(1), ran(2), lost, again, ran(1), again)) == [1]
+
+
+def test_a_kernel_in_which_nothing_ever_ran_well() -> None:
+    assert orders(folded(ran(1, "failed", "ValueError"))) == [1]
