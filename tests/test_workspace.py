@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -81,4 +82,13 @@ def test_a_request_travels_unchanged() -> None:
     env = {"A": "1=2", "EMPTY": "", "NL": "a\nb", "BYTES": "\udcfe"}
     body = encode(argv, "/somewhere é", env, 80)
     assert int.from_bytes(body[:4], "big") == len(body) - 4
-    assert decode(body[4:]) == (argv, "/somewhere é", env, 80)
+    *told, world = decode(body[4:])
+    assert told == [argv, "/somewhere é", env, 80]
+    assert world["affinity"] == list(os.sched_getaffinity(0))
+    assert world["limits"]["NOFILE"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    before = os.umask(0o027)
+    try:
+        assert decode(encode([], "/", {}, 0)[4:])[-1]["umask"] == 0o027
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)

@@ -419,3 +419,19 @@ def test_async_for_and_with(kernel: Kernel) -> None:
         "async with opened() as state:\n    print(state, [i async for i in numbers()])",
     )
     assert ran.stdout == "open [0, 1, 2]\n"
+
+
+def test_an_output_widget_clears_only_itself(kernel: Kernel) -> None:
+    ran = ok(
+        kernel,
+        "import ipywidgets\nfrom IPython.display import clear_output\n"
+        "print('kept')\narea = ipywidgets.Output()\n"
+        "with area:\n    print('first')\n    clear_output()\n    print('second')\n"
+        "print('end')",
+    )
+    areas = [(e.output["text"], bool(e.area)) for e in ran.events if isinstance(e, OutputAdded)]
+    assert ("first\n", True) in areas
+    assert ("second\n", True) in areas
+    assert {text for text, inside in areas if not inside} == {"kept\n", "end\n"}
+    (cleared,) = [e for e in ran.events if isinstance(e, OutputsCleared)]
+    assert cleared.area

@@ -33,8 +33,8 @@ from quire.verbs.restore import restore
 from quire.verbs.run import NotebookExecutor
 from quire.workspace import Engine, Workspace
 
-SEQUENCES = 500
-RESUMED = 50
+SEQUENCES = 460
+RESUMED = 40
 SETTINGS = settings(
     deadline=None,
     derandomize=True,

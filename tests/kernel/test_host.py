@@ -217,7 +217,7 @@ def test_a_request_brings_its_own_files(host: tuple[str, list[Request]]) -> None
     path, asked = host
     read, write = os.pipe()
     sock = ask(path, ["a", "b", "c" * 500_000], write)
-    assert sock.recv(1) == bytes([3])
+    assert sock.recv(2) == bytes([0, 3])
     assert os.read(read, 100) == b"answered"
     assert (asked[0].cwd, asked[0].env, asked[0].columns) == ("/", {"A": "1"}, 80)
     for fd in (read, write):
@@ -234,7 +234,7 @@ def test_a_client_that_leaves_takes_its_run_with_it(host: tuple[str, list[Reques
     assert asked[0].cancelled.wait(10)
     sock = ask(path, ["wait"], null)
     sock.send(b"c")
-    assert sock.recv(1) == bytes([130])
+    assert sock.recv(2) == bytes([0, 130])
     os.close(null)
 
 

@@ -154,4 +154,5 @@ def test_markdown_keeps_its_attachments_and_tags_are_unique() -> None:
     events = [RunStarted("r", "u", AT, "t", "", cells, {}), RunFinished("ok", AT, 0.0)]
     (cell,) = written(fold(events))["cells"]
     assert cell["attachments"] == {"x.png": {"image/png": "aGk="}}
+    assert cell["metadata"].pop("papermill")["status"] is None
     assert cell["metadata"] == {"title": "T", "tags": ["a"]}

@@ -104,6 +104,7 @@ class JupyterKernel:
         self._info: Mapping[str, Any] = {}
         # Which cell asked, so that what a thread prints after its cell is over is still its own.
         self._asked: dict[str, str] = {}
+        self._area = ""
         self._client: Any = None
         self._context: Any = None
 
@@ -279,9 +280,10 @@ class JupyterKernel:
                 if parent == asked and message["msg_type"] == "status":
                     idle = message["content"]["execution_state"] == "idle"
                 elif parent in self._asked:
+                    self._watch_widgets(message)
                     if parent == asked and message["msg_type"] == "error":
                         shown = message["content"]
-                    event = _event(message, self._asked[parent])
+                    event = _event(message, self._asked[parent], self._area)
                     if event is not None:
                         yield event
             for message in self._messages(self._client.shell_channel):
@@ -302,6 +304,13 @@ class JupyterKernel:
             # A repr raised: ipykernel fails the cell but no longer knows by what.
             reply = {**reply, **shown}
         yield from _ending(cell, reply or {}, bool(shown))
+
+    def _watch_widgets(self, message: Mapping[str, Any]) -> None:
+        """Which output widget is being written to: it says so by taking a message's id."""
+        if message["msg_type"] == "comm_msg":
+            state = (message["content"].get("data") or {}).get("state")
+            if isinstance(state, dict) and "msg_id" in state:
+                self._area = str(message["content"].get("comm_id")) if state["msg_id"] else ""
 
     def _messages(self, channel: Any) -> Iterator[dict[str, Any]]:
         session = self._client.session
@@ -324,7 +333,7 @@ class JupyterKernel:
         session.send(self._client.control_channel.socket, session.msg(kind, content))
 
 
-def _event(message: Mapping[str, Any], cell: str) -> KernelEvent | None:
+def _event(message: Mapping[str, Any], cell: str, area: str = "") -> KernelEvent | None:
     """The event of one output message, or None for what is not an output."""
     kind, content = message["msg_type"], message["content"]
     display_id = (content.get("transient") or {}).get("display_id")
@@ -333,17 +342,17 @@ def _event(message: Mapping[str, Any], cell: str) -> KernelEvent | None:
             # The name becomes part of a file's name where there is too much: only these two.
             name = "stderr" if content["name"] == "stderr" else "stdout"
             output = {"output_type": kind, "name": name, "text": content["text"]}
-            return OutputAdded(cell, output)
+            return OutputAdded(cell, output, area=area)
         case "display_data" | "execute_result":
             output = {"output_type": kind, "data": content["data"]}
             output["metadata"] = content.get("metadata", {})
             if kind == "execute_result":
                 output["execution_count"] = content.get("execution_count")
-            return OutputAdded(cell, output, display_id)
+            return OutputAdded(cell, output, display_id, area)
         case "update_display_data" if display_id:
             return OutputUpdated(cell, display_id, content["data"], content.get("metadata", {}))
         case "clear_output":
-            return OutputsCleared(cell, bool(content.get("wait")))
+            return OutputsCleared(cell, bool(content.get("wait")), area)
         case "error" if not _asks_to_stop(content):
             keys = ("ename", "evalue", "traceback")
             return OutputAdded(cell, {"output_type": kind, **{key: content[key] for key in keys}})

@@ -129,6 +129,7 @@ class Wire:
                 message["m"] == "stream"
                 and last is not None
                 and last.get("name") == message["name"]
+                and last.get("area") == message.get("area")
             ):
                 last.setdefault("parts", [last["text"]]).append(message["text"])
             else:
@@ -160,11 +161,11 @@ class Wire:
     @staticmethod
     def event(message: Message, cell: str) -> KernelEvent | None:
         """A message in the words of the protocol, or None where it is of no concern."""
-        kind = message["m"]
+        kind, area = message["m"], message.get("area", "")
         if kind == "stream":
             text = "".join(message["parts"]) if "parts" in message else message["text"]
             output = {"output_type": "stream", "name": message["name"], "text": text}
-            return OutputAdded(cell, output)
+            return OutputAdded(cell, output, area=area)
         content = message.get("content", {})
         if kind in ("display_data", "execute_result"):
             output = {
@@ -174,12 +175,12 @@ class Wire:
             }
             if kind == "execute_result":
                 output["execution_count"] = content.get("execution_count")
-            return OutputAdded(cell, output, content.get("transient", {}).get("display_id"))
+            return OutputAdded(cell, output, content.get("transient", {}).get("display_id"), area)
         if kind == "update_display_data":
             display_id = content.get("transient", {}).get("display_id", "")
             return OutputUpdated(cell, display_id, content["data"], content.get("metadata", {}))
         if kind == "clear_output":
-            return OutputsCleared(cell, bool(content.get("wait")))
+            return OutputsCleared(cell, bool(content.get("wait")), area)
         if kind == "error":
             return OutputAdded(cell, {"output_type": "error", **content})
         return None

@@ -62,12 +62,14 @@ class CellStarted:
 class OutputAdded:
     """An nbformat output. Consecutive stream outputs of one name are joined by `fold`.
 
-    A display with an id carries it in `display_id`, so that a later update finds it.
+    A display with an id carries it in `display_id`, so that a later update finds it. `area` names
+    the output widget it was meant for, if any: such an area can be cleared by itself.
     """
 
     cell: str
     output: Mapping[str, Any]
     display_id: str | None = None
+    area: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,11 @@ class OutputUpdated:
 
 @dataclass(frozen=True, slots=True)
 class OutputsCleared:
-    """`wait`: only when the next output comes."""
+    """`wait`: only when the next output comes. `area`: only what was meant for that widget."""
 
     cell: str
     wait: bool = False
+    area: str = ""
 
 
 @dataclass(frozen=True, slots=True)

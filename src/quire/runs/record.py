@@ -122,20 +122,27 @@ class _Cell:
         self.count: int | None = None
         self.error: CellError | None = None
         self.outputs: list[dict[str, Any]] = []
-        self.clear_next = False
+        self.areas: list[str] = []  # of each output
+        self.clear_next: str | None = None
 
-    def add(self, output: Mapping[str, Any]) -> None:
-        if self.clear_next:
-            self.outputs.clear()
-            self.clear_next = False
+    def add(self, output: Mapping[str, Any], area: str = "") -> None:
+        if self.clear_next is not None:
+            self.clear(self.clear_next)
         if output["output_type"] == "stream":
-            last = self.outputs[-1] if self.outputs else None
+            last = self.outputs[-1] if self.outputs and self.areas[-1] == area else None
             if last and last["output_type"] == "stream" and last["name"] == output["name"]:
                 last["text"].append(output["text"])
-            else:
-                self.outputs.append({**output, "text": [output["text"]]})
-        else:
-            self.outputs.append(dict(output))
+                return
+            output = {**output, "text": [output["text"]]}
+        self.outputs.append(dict(output))
+        self.areas.append(area)
+
+    def clear(self, area: str) -> None:
+        """Everything, or what was meant for one output widget."""
+        self.clear_next = None
+        kept = [at for at, one in enumerate(self.areas) if area and one != area]
+        self.outputs = [self.outputs[at] for at in kept]
+        self.areas = [self.areas[at] for at in kept]
 
     def cut(self, event: OutputCut) -> None:
         if event.what == "display":
@@ -214,14 +221,14 @@ class Fold:
         if cell is None:
             return
         if isinstance(event, OutputAdded):
-            cell.add(event.output)
+            cell.add(event.output, event.area)
             if event.display_id:
                 self._shown.setdefault(event.display_id, []).append(cell.outputs[-1])
         elif isinstance(event, OutputsCleared):
-            cell.clear_next = True
-            if not event.wait:
-                cell.outputs.clear()
-                cell.clear_next = False
+            if event.wait:
+                cell.clear_next = event.area
+            else:
+                cell.clear(event.area)
         elif isinstance(event, OutputCut):
             cell.cut(event)
         elif isinstance(event, CellStarted):

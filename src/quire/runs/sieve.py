@@ -161,7 +161,7 @@ class Sieve:
         safe = self._without_coloured_secrets(stream.masker.feed(event.output["text"]))
         text = stream.take(safe, self.spill)
         if text:
-            yield _stream_event(event.cell, name, text)
+            yield _stream_event(event.cell, name, text, event.area)
 
     def _without_coloured_secrets(self, text: str) -> str:
         """Colour codes inside a secret hide it from the masker, and come off when it is shown."""
@@ -231,8 +231,8 @@ class Sieve:
         )
 
 
-def _stream_event(cell: str, name: str, text: str) -> OutputAdded:
-    return OutputAdded(cell, {"output_type": "stream", "name": name, "text": text})
+def _stream_event(cell: str, name: str, text: str, area: str = "") -> OutputAdded:
+    return OutputAdded(cell, {"output_type": "stream", "name": name, "text": text}, area=area)
 
 
 def _bounded_error(output: Mapping[str, Any], limit: int) -> dict[str, Any]:

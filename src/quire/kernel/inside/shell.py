@@ -59,7 +59,8 @@ class NoFrontEnd:
         self.shell: Any = None
 
     def get_parent(self, _channel: str | None = None) -> dict[str, Any]:
-        return {}
+        # An output widget notes whose output it takes; any name does.
+        return {"header": {"msg_id": "cell"}}
 
 
 def _refuse_input(prompt: str = "") -> str:
@@ -117,8 +118,28 @@ def make_shell() -> Any:
     for part in (shell.display_pub, shell.displayhook):
         part.pub_socket = None
     shell.quire_wire = wire
+    _watch_widgets(wire)
     shell.quire_transformers = _transformers(shell)
     return shell
+
+
+def _watch_widgets(wire: Wire) -> None:
+    """Notice which output widget is being written to: nobody else is there to follow it."""
+    try:
+        import comm
+        from comm.base_comm import BaseComm
+    except ImportError:
+        return
+
+    class QuietComm(BaseComm):  # type: ignore[misc]
+        def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
+            state = data.get("state") if isinstance(data, dict) else None
+            if isinstance(state, dict) and "msg_id" in state and wire.channel is not None:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                wire.channel.area = self.comm_id if state["msg_id"] else ""
+
+    comm.create_comm = lambda *args, **kwargs: QuietComm(*args, **kwargs)
 
 
 def warm_up(shell: Any) -> None:

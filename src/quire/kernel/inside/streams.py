@@ -32,6 +32,7 @@ class Channel:
         self.sock = sock
         self.watched = tuple(watched)
         self.lock = threading.RLock()
+        self.area = ""  # the output widget that is being written to
         self.open = True  # False in a forked child: the wire belongs to the kernel alone
         self._waiting = array.array("i", [0])
         self._received = bytearray()
@@ -48,6 +49,8 @@ class Channel:
         if not self.open:
             return
         with self.lock:
+            if self.area:
+                message["area"] = self.area
             if self.pipes_hold_text():
                 message["drain"] = True
             line = json.dumps(message, default=str).encode() + b"\n"

@@ -156,6 +156,7 @@ class Worker:
                 except KeyboardInterrupt as error:
                     interrupted = error
         self._end_streams()
+        self.channel.area = ""
         self.channel.send(self._verdict(result, interrupted))
         if message.get("aside"):
             # The state before the next cell, set aside while the answer is on its way. Not where
