@@ -17,6 +17,7 @@ import signal
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -160,7 +161,12 @@ class Host:
             self._active.add(ident)
         try:
             with sock:
-                self._handle(sock, ident)
+                try:
+                    self._handle(sock, ident)
+                finally:
+                    # Closing alone would tell the client nothing while a thread still reads.
+                    with contextlib.suppress(OSError):
+                        sock.shutdown(socket.SHUT_RDWR)
         except (OSError, ValueError, IndexError):
             pass  # A client that talks nonsense or left: there is nobody to tell.
         finally:
@@ -169,6 +175,17 @@ class Host:
                 self._requests.pop(ident, None)
                 self._last = time.monotonic()
                 self._changed.notify_all()
+
+    def _served_code(self, request: Request) -> int:
+        """The exit code, also where we ourselves are at fault: the client must hear something."""
+        try:
+            return self.serve_request(request)
+        except Exception as error:  # noqa: BLE001 - the last place that can tell anybody
+            traceback.print_exc()
+            said = f"error: {type(error).__name__}: {error}\nhint: the host's log has the details\n"
+            with contextlib.suppress(OSError):
+                os.write(request.files[2], said.encode("utf-8", "replace"))
+            return 2
 
     def _handle(self, sock: socket.socket, ident: int) -> None:
         data, fds, _, _ = socket.recv_fds(sock, 1 << 16, 3)
@@ -196,8 +213,7 @@ class Host:
                 self._served = True
             threading.Thread(target=_watch, args=(sock, request), daemon=True).start()
             request.announce = lambda name: sock.sendall(name.encode() + b"\n")
-            code = self.serve_request(request)
-            sock.sendall(bytes([0, code & 0xFF]))
+            sock.sendall(bytes([0, self._served_code(request) & 0xFF]))
         finally:
             for fd in fds:
                 os.close(fd)
