@@ -18,6 +18,7 @@ _BASES = frozenset(
     for name, value in vars(builtins).items()
     if value is object or (isinstance(value, type) and issubclass(value, BaseException))
 )
+_TEXT_METHODS = frozenset({"center", "ljust", "lower", "rjust", "strip", "title", "upper", "zfill"})
 _PRINT_OPTIONS = frozenset({"sep", "end", "flush"})
 
 
@@ -26,8 +27,8 @@ def is_pure(source: str) -> bool:
     """True only if running the cell does nothing but bind its own names, always alike, and print.
 
     Constants, arithmetic and containers of constants and names, plain functions and classes, and
-    `print` of names. No import, call, attribute, subscript, loop, `del` or displayed value; nothing
-    that reads a name which it also sets.
+    `print` of names, also in a loop over a range of numbers. No import, other call, attribute,
+    subscript, other loop, `del` or displayed value; nothing that reads a name which it also sets.
     """
     if len(source) > _LONGEST:
         return False
@@ -41,7 +42,7 @@ def is_pure(source: str) -> bool:
     if body and isinstance(body[-1], ast.Expr) and not isinstance(body[-1].value, ast.Call):
         return False
     bound = {name for node in body for name in _bound(node)}
-    if "print" in bound or any(name.startswith("_") for name in bound):
+    if bound & {"print", "range"} or any(name.startswith("_") for name in bound):
         return False
     done: set[str] = set()
     for node in body:
@@ -57,7 +58,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     elif isinstance(node, ast.Assign):
         for target in node.targets:
             yield from target_names(target)
-    elif isinstance(node, ast.AnnAssign):
+    elif isinstance(node, ast.AnnAssign | ast.For):
         yield from target_names(node.target)
 
 
@@ -66,6 +67,10 @@ def _read(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, ast.ClassDef):
         for inner in node.body:
             yield from _read(inner)
+        return
+    if isinstance(node, ast.For):
+        own = set(target_names(node.target))
+        yield from (name for inner in node.body for name in _read(inner) if name not in own)
         return
     parts: list[ast.AST] = [node]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -91,7 +96,24 @@ def _is_statement(node: ast.stmt, *, in_class: bool) -> bool:
     if isinstance(node, ast.AnnAssign):
         given = node.value is None or (_is_constant if in_class else _is_value)(node.value)
         return isinstance(node.target, ast.Name) and given and _is_value(node.annotation)
+    if isinstance(node, ast.For):
+        return not in_class and _is_printing_loop(node)
     return isinstance(node, ast.Pass)
+
+
+def _is_printing_loop(node: ast.For) -> bool:
+    """`for n in range(10): print(n)`: what it does is known before it runs."""
+    numbers = node.iter
+    return (
+        isinstance(node.target, ast.Name)
+        and not node.orelse
+        and isinstance(numbers, ast.Call)
+        and isinstance(numbers.func, ast.Name)
+        and numbers.func.id == "range"
+        and not numbers.keywords
+        and all(isinstance(arg, ast.Constant) and type(arg.value) is int for arg in numbers.args)
+        and all(isinstance(inner, ast.Expr) and _is_print(inner.value) for inner in node.body)
+    )
 
 
 def _unpacks(node: ast.Assign) -> bool:
@@ -131,7 +153,25 @@ def _is_value(node: ast.expr) -> bool:
         )
     if isinstance(node, ast.IfExp):
         return all(map(_is_value, (node.test, node.body, node.orelse)))
+    if isinstance(node, ast.Call):
+        return _is_text_method(node)
     return isinstance(node, ast.JoinedStr) and all(map(_is_piece, node.values))
+
+
+def _is_text_method(node: ast.Call) -> bool:
+    """A method of a string that is written out, such as `f"{n}".ljust(80, ".")`."""
+    method = node.func
+    return (
+        isinstance(method, ast.Attribute)
+        and method.attr in _TEXT_METHODS
+        and (
+            isinstance(method.value, ast.JoinedStr)
+            or (isinstance(method.value, ast.Constant) and isinstance(method.value.value, str))
+        )
+        and _is_value(method.value)
+        and not node.keywords
+        and all(map(_is_value, node.args))
+    )
 
 
 def _is_constant(node: ast.expr) -> bool:

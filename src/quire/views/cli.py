@@ -12,14 +12,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import __version__
 from ..errors import QuireError, StorageError
-from ..workspace import Engine, Workspace
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from ..workspace import Engine, Workspace
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class App:
     world: Mapping[str, Any] = field(default_factory=dict)
 
     def workspace(self) -> Workspace:
+        from ..workspace import Workspace  # the engine, which --help can do without
+
         return Workspace(cwd=self.cwd, env=self.env, engine=self.engine, world=self.world)
 
 

@@ -18,6 +18,7 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -79,6 +80,25 @@ class Copies:
         os.wait3 = lambda options: self._wait4_any(-1, options)
         os.wait4 = self._wait4_any
         os.waitid = self._waitid_any
+        # Looking at every process there is takes milliseconds: only where a cell has started one.
+        self.started = False
+        self.aside = False  # the fork that is being made is ours
+        os.register_at_fork(after_in_parent=self._forked)
+        for module, name in ((subprocess, "_fork_exec"), (os, "posix_spawn"), (os, "posix_spawnp")):
+            if hasattr(module, name):
+                setattr(module, name, self._noticed(getattr(module, name)))
+            else:
+                self.started = True
+
+    def _forked(self) -> None:
+        self.started = self.started or not self.aside
+
+    def _noticed(self, start: Any) -> Any:
+        def noticed(*args: Any, **kwargs: Any) -> Any:
+            self.started = True
+            return start(*args, **kwargs)
+
+        return noticed
 
     def bury(self) -> None:
         """Wait for copies that were dropped."""
@@ -95,6 +115,13 @@ class Copies:
         if not self.pids:
             try:
                 self._waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return False
+            return True
+        if not self.started:
+            try:
+                # Copies have process groups of their own; what is left is what C code started.
+                self._waitid(os.P_PGID, os.getpgrp(), os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return False
             return True
@@ -168,18 +195,26 @@ def _shared_memory() -> str:
     return ""
 
 
-def own_files() -> None:
-    """Give files that are open for reading a position of their own."""
-    for name in os.listdir("/proc/self/fd"):
-        fd = int(name)
+def open_files() -> list[int]:
+    """Regular files, which have a position."""
+    found = []
+    for fd in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError):
             if fd > 2 and stat.S_ISREG(os.fstat(fd).st_mode):
-                position = os.lseek(fd, 0, os.SEEK_CUR)
-                inheritable = os.get_inheritable(fd)
-                fresh = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
-                os.lseek(fresh, position, os.SEEK_SET)
-                os.dup2(fresh, fd, inheritable)
-                os.close(fresh)
+                found.append(fd)
+    return found
+
+
+def own_files() -> None:
+    """Give files that are open for reading a position of their own."""
+    for fd in open_files():
+        with contextlib.suppress(OSError):
+            position = os.lseek(fd, 0, os.SEEK_CUR)
+            inheritable = os.get_inheritable(fd)
+            fresh = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
+            os.lseek(fresh, position, os.SEEK_SET)
+            os.dup2(fresh, fd, inheritable)
+            os.close(fresh)
 
 
 def fork_away(births: int) -> bool:
@@ -206,7 +241,6 @@ def fork_away(births: int) -> bool:
 
 def sleep(control: socket.socket, births: int) -> tuple[int, int, int]:
     """Be a snapshot: returns only in copies that are woken, with their channel, stdout, stderr."""
-    own_files()
     # A cell may have its own way with children that end; ours are none of its business.
     handler = signal.getsignal(signal.SIGCHLD)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any
 
 CHUNK = 32_768  # characters of a stream in one message
-FREE_SENDS = 64  # lines of a cell that are sent one by one before they are gathered
+FREE_SENDS = 8  # lines of a cell that are sent one by one before they are gathered
 GATHER = 0.02  # seconds for which lines are gathered after that
 # How long to look for the next cell before going to sleep: being woken takes longer than this.
 EAGER = 0.0002 if (os.cpu_count() or 1) > 1 else 0.0

@@ -175,18 +175,25 @@ class Worker:
         ours, theirs = socket.socketpair()
         self.random_state = random.getstate()  # Python seeds anew in every fork
         self.copies.bury()
-        self.aside = True
+        shares_positions = bool(snapshot.open_files())
+        self.aside = self.copies.aside = True
         copy = os.fork()
         if copy == 0:
             os.setpgid(0, 0)
             ours.close()
+            if shares_positions:
+                snapshot.own_files()
+                theirs.send(b"r")
             self._let_go()
             self._wake(*snapshot.sleep(theirs, self.births))
             return
-        self.aside = False
-        os.setpgid(copy, copy)  # on both sides: whoever looks next must find it done
+        self.aside = self.copies.aside = False
+        with contextlib.suppress(OSError):
+            os.setpgid(copy, copy)  # on both sides: whoever looks next must find it done
         self.copies.pids.add(copy)
         theirs.close()
+        if shares_positions:
+            ours.recv(1)  # before we read on
         self.channel.send({"m": "snapshot", "pid": copy}, ours.fileno())
         ours.close()
 
@@ -220,7 +227,7 @@ class Worker:
         _set_context(getattr(sys.modules[__package__ or ""], "context", None))
         self.bound = False
         reaper.adopt_orphans()
-        self.aside = False
+        self.aside = self.copies.aside = False
         channel = _attach(channel_fd, out_fd, err_fd)
         self.channel = self.shell.quire_wire.channel = channel
         for stream in (self.stdout, self.stderr):
