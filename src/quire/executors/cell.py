@@ -150,7 +150,7 @@ class CellRunner:
 
     def _said(self, text: str) -> str:
         """Fit for the line that says why the run ended."""
-        masked = self.sieve.masker.mask(text)
+        masked = self.sieve.safe(text)
         return masked if len(masked) <= REASON else f"{masked[:REASON]} …"
 
     def _died(self, event: KernelDied, stopping: _Stopping | None, began: float) -> Iterator[Event]:

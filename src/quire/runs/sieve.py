@@ -144,11 +144,7 @@ class Sieve:
         self._displays = self._display_bytes = self._cut_displays = 0
 
     def _error(self, error: CellError) -> CellError:
-        limit = self.bounds.error
-
-        def mask(text: str) -> str:
-            return self._without_coloured_secrets(self.masker.mask(text))
-
+        mask, limit = self.safe, self.bounds.error
         lines = _bounded_lines([mask(line) for line in error.traceback], limit)
         return CellError(mask(error.name), _bounded(mask(error.value), limit), tuple(lines))
 
@@ -162,6 +158,10 @@ class Sieve:
         text = stream.take(safe, self.spill)
         if text:
             yield _stream_event(event.cell, name, text, event.area)
+
+    def safe(self, text: str) -> str:
+        """Text that comes as a whole, fit to be written down."""
+        return self._without_coloured_secrets(self.masker.mask(text))
 
     def _without_coloured_secrets(self, text: str) -> str:
         """Colour codes inside a secret hide it from the masker, and come off when it is shown."""
@@ -181,7 +181,8 @@ class Sieve:
         if output["output_type"] == "error":
             # However much a cell showed, why it failed is kept.
             lines = [self._without_coloured_secrets(str(x)) for x in output.get("traceback") or ()]
-            bare = {**output, "traceback": lines}
+            value = self._without_coloured_secrets(str(output.get("evalue", "")))
+            bare = {**output, "evalue": value, "traceback": lines}
             yield replace(event, output=_bounded_error(bare, self.bounds.error))
             return
         masked = replace(event, output=output, display_id=self._masked_id(event.display_id))
