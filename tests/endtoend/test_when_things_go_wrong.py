@@ -132,6 +132,17 @@ def wait_for_line(path: Path, process: subprocess.Popen[str], timeout: float = 6
     raise AssertionError("the cell did not start")
 
 
+def wait_for_journal(scratch: Scratch, text: bytes, timeout: float = 60) -> None:
+    """Until the run has written down what the cell printed: only then can it not be lost."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        books = (scratch.root / ".quire" / "runs").glob("*/events.jsonl")
+        if any(b'"text":"' + text in book.read_bytes() for book in books):
+            return
+        time.sleep(0.01)
+    raise AssertionError("the journal never held it")
+
+
 SLOW = """# %%
 print('first')
 # %%
@@ -191,6 +202,7 @@ def test_quire_is_killed(scratch: Scratch, victim: str) -> None:
     options = ["--no-host"] if victim == "in-process" else []
     process = scratch.start("run", "t.py", *options, env={"QUIRE_TEST_MARK": mark})
     wait_for_line(scratch.root / "under_way", process)
+    wait_for_journal(scratch, b"shown")
     os.kill(host_pid(scratch) if victim == "host" else process.pid, signal.SIGKILL)
     process.communicate(timeout=30)
     if victim == "client":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -253,3 +255,28 @@ def test_a_number_that_is_used_again_is_another_process(kernel: NativeKernel) ->
     kernel.rewind(made)
     assert kernel.alive
     made.drop()
+
+
+BYSTANDER = """
+import socket, sys
+from quire.kernel.inside.zygote import Zygote
+
+ours, theirs = socket.socketpair()
+server, pid = Zygote(ours, None), int(sys.argv[1])
+server.adopt(pid)
+server.kernels[pid] -= 1  # that one was started before: the number has come round
+for order in ("interrupt", "kill"):
+    server.obey({"do": order, "pid": pid}, [])
+server.end_all()
+"""
+
+
+def test_a_stranger_with_the_number_of_a_dropped_state_is_left_alone() -> None:
+    """The fork server does not hear of the end of every state that it knows."""
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as stranger:
+        try:
+            command = [sys.executable, "-c", BYSTANDER, str(stranger.pid)]
+            subprocess.run(command, check=True, timeout=30)
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()

@@ -60,7 +60,10 @@ class Zygote:
             watched: list[Any] = [self.control, self.wake]
             ready, _, _ = select.select(watched, [], [], self.patience())
             if self.control in ready:
-                data, fds, _, _ = socket.recv_fds(self.control, 4096, FDS)
+                try:
+                    data, fds, _, _ = socket.recv_fds(self.control, 4096, FDS)
+                except ConnectionResetError:
+                    break  # it died before it had read all we said
                 if not data:
                     break
                 self.obey(json.loads(data), fds)
@@ -96,8 +99,8 @@ class Zygote:
             self.fork(fds)
         elif message["do"] == "adopt":
             self.adopt(message["pid"])  # a snapshot, or a kernel woken from one
-        elif message["pid"] not in self.kernels:
-            return  # already buried: its pid may be somebody else's by now
+        elif not self.is_kernel(message["pid"]):
+            return
         elif message["do"] == "kill":
             self.reaper.kill_tree(message["pid"], spare=self.is_ours)
         elif message["do"] == "interrupt":
@@ -131,8 +134,13 @@ class Zygote:
             now = time.monotonic()
             self.newborn = {p: at for p, at in self.newborn.items() if now - at < CHILDHOOD}
 
+    def is_kernel(self, pid: int) -> bool:
+        """Whether that process is the one we know: its number may be somebody else's by now."""
+        since = self.kernels.get(pid)
+        return since is not None and since == self.reaper.start_time(pid)
+
     def is_ours(self, pid: int) -> bool:
-        return pid in self.kernels or self.is_newborn(pid)
+        return self.is_kernel(pid) or self.is_newborn(pid)
 
     def is_newborn(self, pid: int) -> bool:
         """Whether it is a copy of a kernel that nobody had the time to ask for. It was announced
@@ -182,7 +190,7 @@ class Zygote:
 
     def end_all(self) -> None:
         deadline = time.monotonic() + 4
-        for pid in tuple(self.kernels):
+        for pid in filter(self.is_kernel, tuple(self.kernels)):
             self.reaper.kill_tree(pid)
         self.kernels.clear()
         while time.monotonic() < deadline:
