@@ -280,3 +280,25 @@ def test_a_stranger_with_the_number_of_a_dropped_state_is_left_alone() -> None:
             assert stranger.poll() is None
         finally:
             stranger.kill()
+
+
+def test_a_state_survives_when_its_kernel_dies_before_the_replaced_one_is_ended(
+    kernel: NativeKernel,
+) -> None:
+    """It then becomes a child of the replaced kernel, whose children are being ended."""
+    out(kernel, "x = 1")
+    first = taken(kernel)
+    server = kernel.zygote.process.pid
+    os.kill(server, signal.SIGSTOP)
+    try:
+        kernel.rewind(first)
+        second = taken(kernel)
+        os.kill(kernel.pid, signal.SIGKILL)
+        assert ended(kernel.pid)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert isinstance(list(kernel.execute("x", "c"))[-1], KernelDied)
+    kernel.rewind(second)
+    assert out(kernel, "print(x)") == "1\n"
+    first.drop()
+    second.drop()

@@ -217,6 +217,12 @@ def own_files() -> None:
             os.close(fresh)
 
 
+def announce(births: int, copy: int) -> None:
+    """Tell the server of a copy before it can find it among the children it ends, and wonder."""
+    with contextlib.suppress(OSError):
+        os.write(births, b"%d\n" % copy)
+
+
 def fork_away(births: int) -> bool:
     """Fork a copy that is no child of this process. True in the copy, False here."""
     # While we adopt orphans the copy would become ours when the intermediate process ends.
@@ -226,9 +232,7 @@ def fork_away(births: int) -> bool:
         middle = os.getpid()
         copy = os.fork()
         if copy != 0:
-            # Announced before the server can find it among its children and wonder.
-            with contextlib.suppress(OSError):
-                os.write(births, b"%d\n" % copy)
+            announce(births, copy)
             os._exit(0)
         while os.getppid() == middle:
             os.sched_yield()

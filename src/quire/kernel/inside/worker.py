@@ -188,6 +188,7 @@ class Worker:
             self._wake(*snapshot.sleep(theirs, self.births))
             return
         self.aside = self.copies.aside = False
+        snapshot.announce(self.births, copy)
         with contextlib.suppress(OSError):
             os.setpgid(copy, copy)  # on both sides: whoever looks next must find it done
         self.copies.pids.add(copy)

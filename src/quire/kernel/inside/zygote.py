@@ -123,6 +123,7 @@ class Zygote:
         self.tell(forked=pid)
 
     def adopt(self, pid: int) -> None:
+        self.hear_births()  # the pipe must never be full
         self.kernels[pid] = self.reaper.start_time(pid)
         if len(self.kernels) > self.room:
             # A kernel waits for its own snapshots, so we do not hear of their end.
@@ -145,11 +146,13 @@ class Zygote:
     def is_newborn(self, pid: int) -> bool:
         """Whether it is a copy of a kernel that nobody had the time to ask for. It was announced
         before it could become the child of anybody we look at."""
-        now = time.monotonic()
+        self.hear_births()
+        return time.monotonic() - self.newborn.get(pid, -CHILDHOOD) < CHILDHOOD
+
+    def hear_births(self) -> None:
         with contextlib.suppress(BlockingIOError):
             for born in os.read(self.births, 1 << 16).split():
-                self.newborn[int(born)] = now
-        return now - self.newborn.get(pid, -CHILDHOOD) < CHILDHOOD
+                self.newborn[int(born)] = time.monotonic()
 
     def bury(self) -> None:
         """Report kernels that ended, and look for what they left behind."""
