@@ -19,14 +19,27 @@ LAYERS = [
     {"config", "document"},
     {"runs"},
     {"kernel", "store"},
-    {"executors", "runtime"},
+    {"executors", "forge", "runtime"},
     {"workspace"},
     {"verbs"},
     {"views"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-HEAVY = {"jupytext", "nbformat", "yaml", "IPython", "ipykernel", "jupyter_client", "zmq", "rich"}
+HEAVY = {
+    "jupytext",
+    "nbformat",
+    "yaml",
+    "IPython",
+    "ipykernel",
+    "jupyter_client",
+    "zmq",
+    "rich",
+    "cryptography",
+    "httpx2",
+    "fsspec",
+    "nbdime",
+}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

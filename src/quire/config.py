@@ -14,6 +14,24 @@ FILES = ("quire.toml", "pyproject.toml")
 
 
 @dataclass(frozen=True, slots=True)
+class Archive:
+    enabled: bool = True  # keep a signed record of every run
+    branch: str = "reports"  # where in git
+    push: bool = False  # after each run; `quire push` does it by hand
+    remote: str = ""  # where to; empty: the remote of the current branch, else the only one
+    large: int = 1_000_000  # bytes of one output above which git holds only a pointer to it
+    objects: str = ""  # where those outputs go: a folder or an fsspec URL; empty: .quire/objects
+
+
+@dataclass(frozen=True, slots=True)
+class Forge:
+    kind: str = ""  # local, gitea or github; empty: by the remote's address, else local
+    url: str = ""  # of the server; empty: from the remote
+    repository: str = ""  # owner/name there; empty: from the remote
+    base: str = ""  # the branch proposals go to; empty: the repository's main branch
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     preload: tuple[str, ...] = ()  # modules the warm parent imports once for all kernels
     python: str = ""  # the interpreter tasks run in; empty: the one Quire runs in
@@ -29,10 +47,20 @@ class Config:
     depth: int = 8  # how deep tasks may run tasks
     stream_limit: int = 4_000_000  # characters of one stream of one cell a record keeps
     display_limit: int = 2_000  # displays of one cell a record keeps
+    notebooks: str = "notebooks"  # the folder with the tasks of this repository
+    archive: Archive = Archive()
+    forge: Forge = Forge()
+
+
+_TABLES = {"Archive": Archive, "Forge": Forge}
 
 
 def parse(table: Mapping[str, Any], name: str) -> Config:
-    known = {f.name: f for f in fields(Config)}
+    return Config(**_values(Config, table, name))
+
+
+def _values(kind: type[Any], table: Mapping[str, Any], name: str) -> dict[str, Any]:
+    known = {f.name: f for f in fields(kind)}
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
@@ -40,10 +68,18 @@ def parse(table: Mapping[str, Any], name: str) -> Config:
             hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
             raise ConfigError(f"{name}: unknown key {key!r}", hint=hint)
         values[key] = _fitted(key, str(known[key].type), value, name)
-    return Config(**values)
+    return values
 
 
 def _fitted(key: str, kind: str, value: Any, name: str) -> Any:
+    if kind in _TABLES:
+        if not isinstance(value, dict):
+            raise ConfigError(f"{name}: {key} must be a table", hint=f"[tool.quire.{key}]")
+        return _TABLES[kind](**_values(_TABLES[kind], value, f"{name}: {key}"))
+    if kind == "bool":
+        if isinstance(value, bool):
+            return value
+        raise ConfigError(f"{name}: {key} must be true or false", hint=f"{key} = true")
     if kind.startswith("tuple"):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)

@@ -9,7 +9,9 @@ QuireError
  │    └── KernelNotFound     no such interpreter or kernel
  ├── KernelError             a kernel could not be started or broke its protocol
  ├── HostError               the host process could not be reached or started
- └── StorageError            the disk said no
+ ├── StorageError            the disk said no
+ ├── GitError                git, or what is in a repository, said no
+ └── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
 """
 
 from __future__ import annotations
@@ -73,3 +75,11 @@ class HostError(QuireError):
 class StorageError(QuireError):
     code = "storage"
     retryable = True
+
+
+class GitError(QuireError):
+    code = "git"
+
+
+class ForgeError(QuireError):
+    code = "forge"

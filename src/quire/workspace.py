@@ -18,6 +18,7 @@ from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root
 from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
+from .store.git import Repository
 from .store.journal import Journal
 from .store.runs import RunStore
 from .store.sessions import SessionStore
@@ -94,6 +95,11 @@ class Workspace:
     @cached_property
     def config(self) -> config.Config:
         return config.read(self.root)
+
+    @cached_property
+    def repository(self) -> Repository | None:
+        """The git repository the workspace is in."""
+        return Repository.find(self.root, self.env)
 
     @property
     def runs(self) -> RunStore:

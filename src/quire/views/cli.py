@@ -76,19 +76,36 @@ class Group(click.Group):
 
 # name: (file in views/commands, one line of help)
 COMMANDS = {
+    "ci": ("ci", "Run the tasks a change affects, as the gate does."),
+    "commit": ("proposals", "Commit a task and its notebook to a branch."),
     "completion": ("completion", "Print a completion script for your shell."),
+    "diff": ("compare", "Compare two runs, or two notebooks, cell by cell."),
+    "doctor": ("project", "Check that a repository is set up well."),
     "edit": ("edit", "Change one cell of a task."),
     "exec": ("session", "Run cells in a session's kernel."),
     "export": ("records", "Write a run as a notebook, a web page or Markdown."),
+    "git": ("gitdriver", "What git itself calls: filters, drivers and hooks."),
     "host": ("host", "Look at or stop the process that keeps kernels warm."),
+    "init": ("project", "Set up a repository for tasks."),
+    "key": ("proof", "Look at, renew or trust the keys that sign records."),
+    "log": ("archive", "List archived runs, newest first."),
+    "merge": ("compare", "Merge two versions of a notebook, cell by cell."),
+    "merge-proposal": ("proposals", "Merge a proposal."),
+    "new": ("project", "Begin a task from a description."),
     "params": ("run", "Show what a task can be given."),
+    "proposals": ("proposals", "List proposals."),
+    "propose": ("proposals", "Put a branch up for review."),
+    "push": ("archive", "Push archived runs and local proposals to the remote."),
+    "replay": ("compare", "Run an archived run again and compare."),
     "results": ("records", "Read back the named results of a run."),
+    "review": ("proposals", "Look at a proposal, and say what you think of it."),
     "rewind": ("session", "Put a session's kernel back to before a cell ran."),
     "run": ("run", "Run a task and keep its record."),
     "runs": ("records", "List runs, newest first."),
     "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
+    "verify": ("proof", "Check that archived runs are what was run."),
 }
 
 

@@ -1,0 +1,245 @@
+"""A git repository, spoken to by git itself: plumbing only, no shell, nothing of ours in its way.
+
+No name from outside reaches git unchecked: `branch_name` and `ref_name` say what may pass, and
+paths always stand behind `--`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import GitError, UsageError
+
+# What a caller's environment may say of another repository, or of how git is to talk.
+_FOREIGN = re.compile(
+    r"^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR"
+    r"|NAMESPACE|PREFIX|QUARANTINE_PATH|INTERNAL_.*|REFLOG_ACTION|EDITOR|EXTERNAL_DIFF|PAGER"
+    r"|LITERAL_PATHSPECS|GLOB_PATHSPECS|NOGLOB_PATHSPECS|ICASE_PATHSPECS|TRACE.*)$"
+)
+# What a person may have set for themselves and a program cannot do with.
+_PLAIN = (
+    "-c", "color.ui=false",
+    "-c", "core.quotePath=false",
+    "-c", "core.fsync=all",
+    "-c", "core.fsyncMethod=fsync",
+    "-c", "fastimport.unpackLimit=1",
+    "-c", "log.showSignature=false",
+    "-c", "advice.detachedHead=false",
+    "-c", "gc.auto=0",
+)  # fmt: skip
+TIMEOUT = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one call of git came to."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """`top` is the working tree, None in a bare repository; `common` is shared by all worktrees."""
+
+    top: Path | None
+    git_dir: Path
+    common: Path
+    env: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def find(cls, folder: Path, env: Mapping[str, str] | None = None) -> Repository | None:
+        """The repository a folder is in, or None. Raises where git says more than that."""
+        world = environment(os.environ if env is None else env)
+        question = ("--is-bare-repository", "--absolute-git-dir", "--git-common-dir")
+        said = call(folder, world, ["rev-parse", *question])
+        if said.code:
+            if "not a git repository" in said.err:
+                return None
+            raise refused(said, ["rev-parse"])
+        bare, git_dir, common = said.text.split("\n")
+        top = None
+        if bare == "false":
+            inside = call(folder, world, ["rev-parse", "--show-toplevel"])
+            # Inside .git itself there is a repository but no working tree.
+            top = Path(inside.text) if inside.code == 0 else None
+        return cls(top, Path(git_dir), (folder / common).resolve(), world)
+
+    @property
+    def here(self) -> Path:
+        return self.top or self.git_dir
+
+    def ask(
+        self, *args: str, input: bytes | None = None, timeout: float = TIMEOUT, **env: str
+    ) -> Said:
+        """Call git and return what it came to, whatever that is."""
+        return call(self.here, {**self.env, **env}, args, input, timeout)
+
+    def git(
+        self, *args: str, input: bytes | None = None, timeout: float = TIMEOUT, **env: str
+    ) -> str:
+        """Call git; its answer as text. Raises GitError when it refuses."""
+        return (
+            self.raw(*args, input=input, timeout=timeout, **env)
+            .rstrip(b"\n")
+            .decode("utf-8", "surrogateescape")
+        )
+
+    def raw(
+        self, *args: str, input: bytes | None = None, timeout: float = TIMEOUT, **env: str
+    ) -> bytes:
+        said = self.ask(*args, input=input, timeout=timeout, **env)
+        if said.code:
+            raise refused(said, args)
+        return said.out
+
+    def resolve(self, name: str) -> str | None:
+        """The id of the commit that a full ref name, or an id, stands for."""
+        said = self.ask(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        )
+        return said.text if said.code == 0 else None
+
+    def head(self) -> str | None:
+        """The current commit; None before the first one."""
+        return self.resolve("HEAD")
+
+    def branch(self) -> str | None:
+        """The current branch, also before its first commit; None when the head is detached."""
+        said = self.ask("symbolic-ref", "--quiet", "--short", "HEAD")
+        return said.text if said.code == 0 else None
+
+    def config(self, key: str) -> str | None:
+        said = self.ask("config", "--get", "--end-of-options", key)
+        return said.text if said.code == 0 else None
+
+    def blob(self, commit: str, path: str) -> bytes | None:
+        """A file as it is in a commit."""
+        said = self.ask("cat-file", "blob", f"{commit}:{path}")
+        return said.out if said.code == 0 else None
+
+    def checked_out(self, ref: str) -> str | None:
+        """The working tree in which that branch is the current one."""
+        place = ""
+        for line in self.git("worktree", "list", "--porcelain").split("\n"):
+            if line.startswith("worktree "):
+                place = line[9:]
+            elif line == f"branch {ref}":
+                return place
+        return None
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        return self.ask("merge-base", "--is-ancestor", old, new).code == 0
+
+    def remotes(self) -> list[str]:
+        return self.git("remote").split()
+
+    def remote(self, wanted: str = "") -> str | None:
+        """The one asked for, else the current branch's, else `origin`, else the only one."""
+        known = self.remotes()
+        if wanted:
+            if wanted not in known:
+                raise UsageError(
+                    f"there is no remote {wanted!r}",
+                    hint=f"git remote add {wanted} …; there are: {', '.join(known) or 'none'}",
+                )
+            return wanted
+        branch = self.branch()
+        mine = self.config(f"branch.{branch}.remote") if branch else None
+        if mine in known:
+            return mine
+        if "origin" in known:
+            return "origin"
+        return known[0] if len(known) == 1 else None
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in env.items() if not _FOREIGN.match(key)}
+    return kept | {
+        "LC_ALL": "C.UTF-8",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+    }
+
+
+def call(
+    folder: Path,
+    env: Mapping[str, str],
+    args: Sequence[str],
+    input: bytes | None = None,
+    timeout: float = TIMEOUT,
+) -> Said:
+    command = ["git", *_PLAIN, *args]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=env,
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            timeout=timeout,
+            start_new_session=True,  # ssh finds no terminal to ask on
+        )
+    except FileNotFoundError as error:
+        if not folder.is_dir():
+            raise UsageError(
+                f"there is no folder {folder}", hint="cd to one that exists"
+            ) from error
+        raise GitError("git is not installed", hint="install git 2.38 or newer") from error
+    except PermissionError as error:
+        raise UsageError(f"cannot enter {folder}", hint="check its permissions") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitError(
+            f"git {args[0]} did not answer within {timeout:g} s",
+            hint="is a remote or a network disk hanging?",
+        ) from error
+    return Said(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+
+
+_HINTS = (
+    (r"dubious ownership", "git config --global --add safe.directory <the repository>"),
+    (r"No space left|disk quota|file too large", "free some space and say it again"),
+    (r"Read-only file system", "the repository cannot be written: use one that can"),
+    (r"Permission denied|insufficient permission", "check who owns the repository's files"),
+    (r"\.lock': File exists|cannot lock ref|unable to create .*lock",
+     "another git is at work; if none is, remove the .lock file that is named"),
+    (r"not a valid (object|ref)|bad object|unknown revision", "check the name with git log"),
+    (r"Could not resolve host|Connection refused|unable to access|Could not read from remote",
+     "check the remote's address and the network: git remote -v"),
+    (r"Authentication failed|could not read Username|403",
+     "check the credentials git uses for that remote"),
+)  # fmt: skip
+
+
+def refused(said: Said, args: Sequence[str]) -> GitError:
+    """What git said, in one line, with the next step where we know it."""
+    lines = [re.sub(r"^(fatal|error): ", "", line) for line in said.err.splitlines() if line]
+    what = "; ".join(lines[:3])[:600] or f"exit status {said.code}"
+    hint = next((h for p, h in _HINTS if re.search(p, said.err, re.IGNORECASE)), "")
+    error = GitError(f"git {args[0]}: {what}", hint=hint or "see what git itself says there")
+    return error
+
+
+_BAD = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-./]|/\.|\.lock(/|$)|[./]$|^@$")
+
+
+def branch_name(name: str) -> str:
+    """The name, if it can be a branch; otherwise an error that says so."""
+    if not name or _BAD.search(name) or name == "HEAD" or name.startswith("refs/"):
+        raise UsageError(
+            f"{name!r} cannot be the name of a branch",
+            hint="letters, digits, '-', '_' and '/', such as add-health-report",
+        )
+    return name
