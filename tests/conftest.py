@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scratch import Scratch
+
+# Neither the keys nor the git configuration of whoever runs the tests: kernels and commands started
+# by tests inherit these.
+os.environ["QUIRE_KEYS"] = tempfile.mkdtemp(prefix="quire-test-keys-")
+os.environ["GIT_CONFIG_GLOBAL"] = os.environ["GIT_CONFIG_SYSTEM"] = os.devnull
+for name in [name for name in os.environ if name.startswith(("GITHUB_", "GITEA_", "GIT_AUTHOR_"))]:
+    del os.environ[name]
 
 
 @pytest.fixture
@@ -15,3 +25,40 @@ def scratch(tmp_path: Path) -> Iterator[Scratch]:
     yield scratch
     if (tmp_path / ".quire").exists():
         scratch.quire("host", "stop")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Scratch]:
+    """A scratch workspace that is a git repository with one commit and a task."""
+    scratch = Scratch(tmp_path / "repo")
+    scratch.root.mkdir()
+    scratch.git("init", "--quiet", "--initial-branch=main")
+    scratch.git("config", "user.name", "Ada Tester")
+    scratch.git("config", "user.email", "ada@example.org")
+    scratch.write("notebooks/sum.py", SUM)
+    scratch.git("add", ".")
+    scratch.git("commit", "--quiet", "-m", "Begin")
+    yield scratch
+    if (scratch.root / ".quire").exists():
+        scratch.quire("host", "stop")
+
+
+SUM = """# %% [markdown]
+# # Add up
+#
+# Adds the numbers below `n`.
+
+# %% tags=["parameters"]
+n: int = 4  # how far
+
+# %% add
+from quire.runtime import glue
+
+total = sum(range(n))
+print("total", total)
+glue("total", total)
+"""
+
+
+def pytest_sessionfinish() -> None:
+    shutil.rmtree(os.environ["QUIRE_KEYS"], ignore_errors=True)

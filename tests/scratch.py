@@ -26,6 +26,13 @@ class Scratch:
         path.write_text(text)
         return path
 
+    def git(self, *args: str, check: bool = True) -> str:
+        done = subprocess.run(
+            ["git", *args], cwd=self.root, capture_output=True, text=True, check=False
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done.stdout.rstrip("\n")
+
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         return {**os.environ, "NO_COLOR": "1", **(env or {})}
 
