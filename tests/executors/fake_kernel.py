@@ -44,6 +44,9 @@ class FakeKernel:
     def describe(self) -> Mapping[str, Any]:
         return {"kind": self.kind}
 
+    def environment(self) -> Mapping[str, Any]:
+        return {}
+
     def close(self) -> None:
         self.kill()
 

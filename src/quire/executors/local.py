@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import SimpleQueue
 from typing import Any
 
 from ..kernel.protocol import Kernel
-from ..runs.events import CellFinished, Event, RunFinished, RunStarted, Warned
+from ..runs.events import CellFinished, Event, OriginNoted, RunFinished, RunStarted, Warned
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
 from .cell import Cancel, CellRunner, Limit, utc_now
@@ -28,6 +29,7 @@ class LocalExecutor:
     now: Callable[[], datetime] = utc_now
     trail: Trail | None = None  # where states are set aside, so that the run can be resumed
     resume: Resume | None = None
+    origin: Future[OriginNoted] | None = None  # being found out while the cells run
     runner: CellRunner = field(init=False)
     _began: float = 0.0
     _deadline: float | None = None
@@ -70,9 +72,11 @@ class LocalExecutor:
             yield from runner.run(cell, limit, aside=aside)
             if self.trail is not None:
                 self.trail.after(cell)
+            yield from self._origin(wait=False)
             if runner.stop:
                 break
         yield from runner.waiting()
+        yield from self._origin(wait=True)
         if (
             self.trail is not None
             and self.trail.reason
@@ -84,7 +88,13 @@ class LocalExecutor:
     def abandoned(self) -> Iterator[Event]:
         """How a run ends that nobody follows any more. Its kernel is the caller's to end."""
         yield from self.runner.abandoned()
+        yield from self._origin(wait=False)
         yield self._finished()
+
+    def _origin(self, *, wait: bool) -> Iterator[Event]:
+        if self.origin is not None and (wait or self.origin.done()):
+            origin, self.origin = self.origin, None
+            yield origin.result()
 
     def _finished(self) -> RunFinished:
         duration = round(time.monotonic() - self._began, 6)

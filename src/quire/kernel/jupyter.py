@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from ..runs.events import (
 from . import kernelspecs
 from .exits import Exit
 from .keeper import GRACE, Keeper
+from .packages import installed, platform, search_path
 from .protocol import KernelEvent, KernelSpec
 
 START_TIMEOUT = 60.0
@@ -105,6 +107,7 @@ class JupyterKernel:
         # Which cell asked, so that what a thread prints after its cell is over is still its own.
         self._asked: dict[str, str] = {}
         self._area = ""
+        self._executable = ""
         self._client: Any = None
         self._context: Any = None
 
@@ -127,6 +130,7 @@ class JupyterKernel:
                 hint="check that the working directory exists and can be entered",
             ) from error
         kernel = cls(name, resource, keeper, connection_file)
+        kernel._executable = shutil.which(argv[0], path=spec.env.get("PATH")) or argv[0]
         try:
             kernel._connect(connection, time.monotonic() + timeout)
         except BaseException:
@@ -174,6 +178,22 @@ class JupyterKernel:
             "implementation": self._info.get("implementation", ""),
             "implementation_version": self._info.get("implementation_version", ""),
             "pid": self._keeper.pid,
+        }
+
+    def environment(self) -> Mapping[str, Any]:
+        language = self._info.get("language_info", {})
+        interpreter = {
+            "language": self.language,
+            "implementation": self._info.get("implementation", ""),
+            "version": language.get("version", ""),
+            "executable": self._executable,
+        }
+        # Only Python's way of installing things is known here.
+        path = search_path(self._executable) if self.language == "python" else ()
+        return {
+            "interpreter": interpreter,
+            "platform": platform(),
+            "packages": installed(path),
         }
 
     def close(self) -> None:

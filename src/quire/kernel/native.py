@@ -20,6 +20,7 @@ from ..runs.events import CellError, CellFinished, KernelDied
 from .exits import Exit
 from .forkserver import Zygote, channel
 from .nativewire import Wire
+from .packages import installed, platform
 from .protocol import KernelEvent, KernelSpec
 from .snapshots import Snapshot
 
@@ -184,6 +185,17 @@ class NativeKernel:
             "pid": self.pid,
         }
 
+    def environment(self) -> Mapping[str, Any]:
+        info = self.zygote.info
+        interpreter = {
+            "language": self.language,
+            "implementation": info.get("implementation", ""),
+            "version": info.get("python", ""),
+            "executable": info.get("executable", ""),
+        }
+        packages = installed(info.get("path", ()))
+        return {"interpreter": interpreter, "platform": platform(), "packages": packages}
+
     def close(self, *, grace: float = 2.0) -> None:
         if self._closed:
             return
@@ -329,7 +341,8 @@ class NativeKernels:
         with self._lock:
             zygotes = list(self._zygotes.values())
         return [
-            {"pid": z.process.pid, "interpreter": z.python, "kernels": z.kernels(), **z.info}
+            {"pid": z.process.pid, "interpreter": z.python, "kernels": z.kernels()}
+            | {key: z.info.get(key) for key in ("ready", "python", "executable", "preload_failed")}
             for z in zygotes
             if z.alive
         ]

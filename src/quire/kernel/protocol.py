@@ -61,6 +61,13 @@ class Kernel(Protocol):
         """What the record says of the environment: interpreter, version, platform, pid."""
         ...
 
+    def environment(self) -> Mapping[str, Any]:
+        """What its code can import: `interpreter`, `platform`, `packages` with their versions.
+
+        Takes a while the first time; safe from another thread.
+        """
+        ...
+
     def close(self) -> None:
         """End the kernel and every process it started. Safe to call twice."""
         ...

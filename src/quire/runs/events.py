@@ -53,6 +53,16 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class OriginNoted:
+    """Where the run comes from, as far as its machine knows."""
+
+    environment: Mapping[str, Any]  # interpreter, platform, packages with versions
+    engine: Mapping[str, Any]
+    git: Mapping[str, Any] | None  # commit, branch, dirty; None outside a repository
+    asked: Mapping[str, Any]  # by whom, on whose behalf
+
+
+@dataclass(frozen=True, slots=True)
 class CellStarted:
     cell: str
     at: str
@@ -204,6 +214,7 @@ class SessionClosed:
 
 Event = (
     RunStarted
+    | OriginNoted
     | CellStarted
     | OutputAdded
     | OutputUpdated
@@ -226,6 +237,7 @@ _TYPES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         RunStarted,
+        OriginNoted,
         CellStarted,
         OutputAdded,
         OutputUpdated,

@@ -15,6 +15,7 @@ from .events import (
     Event,
     KernelDied,
     KernelReplaced,
+    OriginNoted,
     Outcome,
     OutputAdded,
     OutputCut,
@@ -90,6 +91,8 @@ class Record:
     warnings: tuple[str, ...] = ()
     tool_calls: tuple[ToolCalled, ...] = ()
     error: RunError | None = None
+    # environment, engine, git, asked; empty where the run ended before they were known.
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -192,6 +195,7 @@ class Fold:
         self._warnings: list[str] = []
         self._calls: list[ToolCalled] = []
         self._death: KernelDied | None = None
+        self._origin: Mapping[str, Any] = {}
         self._shown: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, event: Event) -> None:
@@ -211,6 +215,14 @@ class Fold:
             return
         if isinstance(event, Warned):
             self._warnings.append(event.message)
+            return
+        if isinstance(event, OriginNoted):
+            self._origin = {
+                "environment": event.environment,
+                "engine": event.engine,
+                "git": event.git,
+                "asked": event.asked,
+            }
             return
         if isinstance(event, ToolCalled):
             self._calls.append(event)
@@ -269,6 +281,7 @@ class Fold:
             warnings=tuple(self._warnings),
             tool_calls=tuple(self._calls),
             error=_error(outcome, cells, reason, self._death),
+            origin=self._origin,
         )
 
 

@@ -12,8 +12,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from ..errors import GitError, UsageError
+from ..errors import GitError, QuireError, UsageError
 
 # What a caller's environment may say of another repository, or of how git is to talk.
 _FOREIGN = re.compile(
@@ -59,21 +60,17 @@ class Repository:
 
     @classmethod
     def find(cls, folder: Path, env: Mapping[str, str] | None = None) -> Repository | None:
-        """The repository a folder is in, or None. Raises where git says more than that."""
+        """The repository a folder is in, or None. Looks for it as git does, without calling it."""
         world = environment(os.environ if env is None else env)
-        question = ("--is-bare-repository", "--absolute-git-dir", "--git-common-dir")
-        said = call(folder, world, ["rev-parse", *question])
-        if said.code:
-            if "not a git repository" in said.err:
-                return None
-            raise refused(said, ["rev-parse"])
-        bare, git_dir, common = said.text.split("\n")
-        top = None
-        if bare == "false":
-            inside = call(folder, world, ["rev-parse", "--show-toplevel"])
-            # Inside .git itself there is a repository but no working tree.
-            top = Path(inside.text) if inside.code == 0 else None
-        return cls(top, Path(git_dir), (folder / common).resolve(), world)
+        folder = folder.resolve()
+        for place in (folder, *folder.parents):
+            git_dir = _git_dir(place / ".git")
+            if git_dir is not None:
+                return cls(place, git_dir, _common(git_dir), world)
+            if _is_git_dir(place):
+                # Bare, or the inside of a .git: either way there is no working tree here.
+                return cls(None, place, _common(place), world)
+        return None
 
     @property
     def here(self) -> Path:
@@ -102,6 +99,21 @@ class Repository:
         if said.code:
             raise refused(said, args)
         return said.out
+
+    def start(self, *args: str, err: IO[bytes]) -> subprocess.Popen[bytes]:
+        """A git to talk with, line by line. Ctrl-C on a terminal does not reach it."""
+        try:
+            return subprocess.Popen(
+                ["git", *_PLAIN, *args],
+                cwd=self.here,
+                env=dict(self.env),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise _not_started(self.here) from error
 
     def resolve(self, name: str) -> str | None:
         """The id of the commit that a full ref name, or an id, stands for."""
@@ -163,6 +175,34 @@ class Repository:
         return known[0] if len(known) == 1 else None
 
 
+def _git_dir(path: Path) -> Path | None:
+    """What `.git` stands for: a folder, or a file that names one (worktrees, submodules)."""
+    if _is_git_dir(path):
+        return path
+    try:
+        text = path.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return None
+    if not text.startswith("gitdir: "):
+        return None
+    named = (path.parent / text[8:].rstrip("\n")).resolve()
+    return named if _is_git_dir(named) else None
+
+
+def _is_git_dir(path: Path) -> bool:
+    return (path / "HEAD").is_file() and (
+        (path / "commondir").is_file() or ((path / "objects").is_dir() and (path / "refs").is_dir())
+    )
+
+
+def _common(git_dir: Path) -> Path:
+    """Where refs and objects are: elsewhere in a worktree."""
+    try:
+        return (git_dir / (git_dir / "commondir").read_text().strip()).resolve()
+    except OSError:
+        return git_dir
+
+
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     kept = {key: value for key, value in env.items() if not _FOREIGN.match(key)}
     return kept | {
@@ -193,11 +233,7 @@ def call(
             start_new_session=True,  # ssh finds no terminal to ask on
         )
     except FileNotFoundError as error:
-        if not folder.is_dir():
-            raise UsageError(
-                f"there is no folder {folder}", hint="cd to one that exists"
-            ) from error
-        raise GitError("git is not installed", hint="install git 2.38 or newer") from error
+        raise _not_started(folder) from error
     except PermissionError as error:
         raise UsageError(f"cannot enter {folder}", hint="check its permissions") from error
     except subprocess.TimeoutExpired as error:
@@ -206,6 +242,12 @@ def call(
             hint="is a remote or a network disk hanging?",
         ) from error
     return Said(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+
+
+def _not_started(folder: Path) -> QuireError:
+    if not folder.is_dir():
+        return UsageError(f"there is no folder {folder}", hint="cd to one that exists")
+    return GitError("git is not installed", hint="install git 2.38 or newer")
 
 
 _HINTS = (

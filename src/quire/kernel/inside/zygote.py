@@ -229,6 +229,8 @@ def serve(fd: int) -> None:
         ready=os.getpid(),
         python=sys.version.split()[0],
         executable=sys.executable,
+        implementation=sys.implementation.name,
+        path=[entry for entry in sys.path if entry][:200],
         preload_failed=failed,
     )
     zygote.serve()
