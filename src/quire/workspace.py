@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import __version__, config
+from .errors import QuireError
 from .executors.resume import Kept
 from .executors.session import Budget, Session
 from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root
 from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
+from .runs.dsse import check_seal
+from .store.archive import Archive
+from .store.folderarchive import FolderArchive
 from .store.git import Repository
+from .store.gitarchive import GitArchive
 from .store.journal import Journal
+from .store.keys import Keys
+from .store.objects import Objects, objects
 from .store.runs import RunStore
 from .store.sessions import SessionStore
+
+if TYPE_CHECKING:
+    from .forge.protocol import Forge
 
 STATE = ".quire"
 KEPT_RUNS = 8
@@ -51,6 +62,30 @@ class Engine:
         self.reviving = threading.Lock()  # one at a time, so that none is revived twice
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
+        self.silent_remotes: dict[str, float] = {}  # until when each is not tried again
+        self._chores: dict[str, Callable[[], object]] = {}
+        self._at_chores: threading.Thread | None = None
+
+    def later(self, name: str, chore: Callable[[], object]) -> None:
+        """What can wait until nobody does; of two with one name the newer is enough."""
+        self._chores[name] = chore
+
+    def do_chores(self) -> bool:
+        """Begin what is waiting, in a thread of its own; whether there is anything to do."""
+        if self._at_chores is not None and self._at_chores.is_alive():
+            return True
+        if not self._chores:
+            return False
+        self._at_chores = threading.Thread(target=self._do_chores, name="quire-chores", daemon=True)
+        self._at_chores.start()
+        return True
+
+    def _do_chores(self) -> None:
+        while self._chores:
+            _, chore = self._chores.popitem()
+            # Nobody is there to be told; what was to be done is still owed, and `doctor` says so.
+            with contextlib.suppress(QuireError):
+                chore()
 
     def keep(self, kept: Kept) -> None:
         self.kept[kept.run_id] = kept
@@ -100,6 +135,42 @@ class Workspace:
     def repository(self) -> Repository | None:
         """The git repository the workspace is in."""
         return Repository.find(self.root, self.env)
+
+    @property
+    def keys(self) -> Keys:
+        """What this machine signs with, and whom the repository trusts."""
+        top = self.repository.top if self.repository is not None else None
+        return Keys(self.env, top or self.root, tracked=top is not None)
+
+    @cached_property
+    def forge(self) -> Forge:
+        """Where changes are put up for review."""
+        from .forge.choose import choose  # few commands need it, and every one would wait
+
+        return choose(self.repository, self.config.forge, self.env)
+
+    @cached_property
+    def archive(self) -> Archive:
+        """Where runs are kept for good: a branch, or a folder where there is no repository."""
+        settings = self.config.archive
+        if self.repository is None:
+            folder = self.root / STATE / "archive"
+            return FolderArchive(folder, self.keys.seal, self.named(folder))
+        return GitArchive(
+            self.repository, settings.branch, self.keys.seal, settings.remote, self._objection
+        )
+
+    def _objection(self, data: bytes, seal: str) -> str:
+        """What is wrong with a seal, by the repository's list of keys and by our own."""
+        listed = self.keys.listed()
+        own = check_seal(data, seal, self.keys.own_trust())
+        found = check_seal(data, seal, listed) if own and listed is not None else own
+        return found[0].what if found else ""
+
+    @cached_property
+    def objects(self) -> Objects:
+        """Outputs that are too large for the archive."""
+        return objects(self.config.archive.objects, self.root / STATE / "objects", self.root)
 
     @property
     def runs(self) -> RunStore:

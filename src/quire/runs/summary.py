@@ -54,6 +54,13 @@ def facts(record: Record) -> Iterator[tuple[str, str]]:
     kernel = record.plan.get("kernel")
     if isinstance(kernel, Mapping) and kernel.get("display_name"):
         yield "Kernel", str(kernel["display_name"])
+    git, asked = record.origin.get("git") or {}, record.origin.get("asked") or {}
+    if git.get("commit"):
+        changes = ", with changes that are not committed" if git.get("dirty") else ""
+        yield "Commit", f"{git['commit']}{changes}"
+    if asked.get("by"):
+        behalf = f", on behalf of {asked['behalf']}" if asked.get("behalf") else ""
+        yield "Asked for by", f"{asked['by']}{behalf}"
     if record.parent:
         yield "Run by", record.parent
 

@@ -5,6 +5,9 @@ source.py        the task as it was run
 notebook.ipynb   the executed notebook
 summary.json     a few lines for listings
 spill/           what was too much for the record
+archived.json    where the archive keeps it; not there as long as it does not
+
+`.quire/unarchived/` has an empty file for each run that the archive still lacks.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -50,6 +53,19 @@ class RunFolder:
     @property
     def summary(self) -> Path:
         return self.path / "summary.json"
+
+    def source(self) -> tuple[str, bytes]:
+        """The task as it was run: its suffix and its bytes."""
+        for path in self.path.glob("source.*"):
+            return path.suffix, path.read_bytes()
+        raise RunNotFound(f"the run {self.run_id} has no source", hint="its folder was damaged")
+
+    def archived(self) -> dict[str, Any] | None:
+        """Where the archive keeps it, or None as long as it does not."""
+        with contextlib.suppress(OSError, ValueError):
+            found = json.loads((self.path / "archived.json").read_bytes())
+            return found if isinstance(found, dict) else None
+        return None
 
     def write(self, cell: str, what: str, text: str) -> str:
         """Spill: append what a record does not keep."""
@@ -95,6 +111,32 @@ class RunStore:
                     return folder
                 except FileExistsError:
                     run_id = _next_id(run_id)
+
+    @property
+    def _owed(self) -> Path:
+        return self.root.parent / "unarchived"
+
+    def owe(self, folder: RunFolder) -> None:
+        """The archive shall have this run; until it does, that is remembered."""
+        with disk(str(self._owed)):
+            self._owed.mkdir(exist_ok=True)
+            (self._owed / folder.run_id).touch()
+
+    def owed(self) -> list[RunFolder]:
+        """Runs that ended and that the archive still lacks, oldest first."""
+        try:
+            names = sorted(name for name in os.listdir(self._owed) if _ID.match(name))
+        except FileNotFoundError:
+            return []
+        folders = [RunFolder(self.root / name) for name in names]
+        return [f for f in folders if f.events.exists() and not journal.is_live(f.events)]
+
+    def paid(self, folder: RunFolder, where: Mapping[str, Any]) -> None:
+        """The archive has it."""
+        text = json.dumps(dict(where)) + "\n"
+        write_atomic(folder.path / "archived.json", text.encode(), durable=False)
+        with contextlib.suppress(FileNotFoundError), disk(str(self._owed)):
+            (self._owed / folder.run_id).unlink()
 
     def ids(self) -> list[str]:
         """All run ids, newest first."""

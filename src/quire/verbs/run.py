@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from typing import Any
 from .. import __version__
 from ..document import params
 from ..document.model import Document
-from ..errors import StorageError, UsageError
+from ..errors import QuireError, StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
@@ -39,8 +39,10 @@ from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .archive import archive, send, tidy_later
 from .kernels import kernel_spec
-from .read import read
+from .origin import finding_out
+from .read import Source, read
 
 
 class _Either:
@@ -51,6 +53,16 @@ class _Either:
 
     def is_set(self) -> bool:
         return any(source.is_set() for source in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """An earlier run, to be run as it was whatever its file says now."""
+
+    run_id: str
+    source: Source
+    document: Document  # with its parameters in place
+    parameters: Mapping[str, Any]
 
 
 class NotebookExecutor:
@@ -79,10 +91,12 @@ class NotebookExecutor:
         now: Callable[[], datetime] = utc_now,
         resume: str | None = None,
         from_cell: str | None = None,
+        archives: bool | None = None,
+        again: Again | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
         config = ws.config
-        source = read(ws, path)
+        source = read(ws, path) if again is None else again.source
         document = source.document
         self._kept = None if resume is None else _kept_run(ws, source.path, resume)
         if self._kept is not None and (kernel or python or cwd is not None):
@@ -92,13 +106,11 @@ class NotebookExecutor:
             )
         # A resumed run has the parameters it had, unless it is given others.
         given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
-        values = params.resolve(
-            document,
-            {
-                name: value if isinstance(value, params.Given) else params.Given(value)
-                for name, value in given.items()
-            },
-        )
+        if again is None:
+            values: Mapping[str, Any] = params.resolve(document, _as_given(given))
+            filled = params.inject(document, values)
+        else:
+            values, filled = again.parameters, again.document
         if source.path in chain:
             raise UsageError(
                 f"{ws.named(source.path)} is already running: it would run itself for ever",
@@ -119,7 +131,7 @@ class NotebookExecutor:
             uuid=str(uuid.uuid4()),
             task=ws.named(source.path),
             path=source.path,
-            document=params.inject(document, values),
+            document=filled,
             source=source.text,
             parameters=values,
             defaults={p.name: p.default for p in params.declared(document) if p.has_default},
@@ -130,6 +142,8 @@ class NotebookExecutor:
             ),
             parent=parent,
             chain=(*chain, source.path),
+            cwd=ws.named(self._spec.cwd),
+            replays=again.run_id if again is not None else "",
         )
         if self._kept is None and from_cell is not None:
             raise UsageError("--from needs --resume", hint="--resume last --from 6")
@@ -142,6 +156,10 @@ class NotebookExecutor:
         self._executor: LocalExecutor | None = None
         self._secrets: tuple[Secret, ...] = ()
         self._begun = self._alive = False
+        self._archives = config.archive.enabled if archives is None else archives
+        self.archived: dict[str, Any] | None = None
+        self.not_archived: QuireError | None = None
+        self.not_pushed: QuireError | None = None
 
     @property
     def run_id(self) -> str:
@@ -246,10 +264,19 @@ class NotebookExecutor:
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
         self._executor = executor = LocalExecutor(
-            self.plan, kernel, sieve, self._cancel, self._now, self._trail, self._resume
+            self.plan,
+            kernel,
+            sieve,
+            self._cancel,
+            self._now,
+            self._trail,
+            self._resume,
+            finding_out(ws, kernel, self.plan.path, masker),
         )
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
+            if self._archives:
+                ws.runs.owe(folder)
             journal = Journal(folder.events)
         except StorageError:
             folder.discard()  # nothing has run: there is nothing to keep
@@ -281,9 +308,26 @@ class NotebookExecutor:
             self._alive = False
             journal.close()
             self.folder.save(self.record, __version__)
+            if self._archives:
+                self._archive()
             if self._output is not None:
                 nb = notebook(self.record, output_path=str(self._output), version=__version__)
                 write_atomic(self._output, dumps(nb))
+
+    def _archive(self) -> None:
+        """Before anybody hears that the run is over. Where it cannot be, the run is still good:
+        its record is here, and is archived as soon as that is possible."""
+        try:
+            self.archived = archive(self.workspace, self.folder, self.record)
+        except QuireError as error:
+            self.not_archived = error
+            return
+        tidy_later(self.workspace)
+        try:
+            if not self.plan.parent:
+                send(self.workspace)
+        except QuireError as error:
+            self.not_pushed = error
 
     def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
         """A cell called. Runs on the call server's thread."""
@@ -324,8 +368,9 @@ class NotebookExecutor:
             parent=self.run_id,
             chain=self.plan.chain,
             cancel=_Either(self._cancel, hung_up),
+            archives=self._archives,
         )
-        return report(drained(child), child.folder)
+        return report(drained(child), str(child.folder.notebook), child.archived)
 
     def __enter__(self) -> NotebookExecutor:
         return self
@@ -337,6 +382,13 @@ class NotebookExecutor:
         trace: TracebackType | None,
     ) -> None:
         self.cancel()
+
+
+def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
+    return {
+        name: value if isinstance(value, params.Given) else params.Given(value)
+        for name, value in values.items()
+    }
 
 
 def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
@@ -423,14 +475,15 @@ def run(
     )
 
 
-def report(record: Record, folder: RunFolder) -> dict[str, Any]:
+def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a program gets told of a run: the one object of `--json`, and a parent task's answer."""
     error = record.error
     return {
         "run_id": record.run_id,
         "outcome": record.outcome,
         "results": jsonable(record.values),
-        "notebook": str(folder.notebook),
+        "notebook": notebook,
+        "archived": archived,
         "duration": record.duration,
         "cells": [
             {"id": c.id, "kind": c.kind, "status": c.status, "duration": c.duration}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from ..errors import RunNotFound, StorageError
+from ..runs.archived import NOTEBOOK, read_record, source_name
 from ..runs.record import Record
 from ..store.runs import RunFolder
 from ..workspace import Workspace
@@ -13,8 +16,20 @@ from ..workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """A run, from its own folder or, where that is gone or elsewhere, from the archive."""
+
     record: Record
-    folder: RunFolder
+    folder: RunFolder | None
+    notebook: str  # where it is kept
+    archived: Mapping[str, Any] | None = None  # where, if it is
+    files: Mapping[str, bytes] = field(default_factory=dict)  # as archived
+
+    def source(self) -> tuple[str, bytes]:
+        """The task as it was run: its suffix and its bytes."""
+        if self.folder is not None:
+            return self.folder.source()
+        name = source_name(self.files)
+        return Path(name).suffix, self.files[name]
 
 
 def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any]]:
@@ -23,8 +38,33 @@ def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any
 
 
 def find(workspace: Workspace, name: str) -> Found:
-    """A run by id, unique beginning of one, or `last`."""
+    """A run by id, unique beginning of one, or `last`; here, or in the archive."""
     store = workspace.runs
-    folder = store.find(name)
+    try:
+        folder = store.find(name)
+    except RunNotFound as error:
+        if not workspace.config.archive.enabled or " fits " in error.message:
+            raise
+        try:
+            return find_archived(workspace, name)
+        except RunNotFound:
+            raise error from None
     store.recover(folder)
-    return Found(store.read(folder), folder)
+    return Found(store.read(folder), folder, str(folder.notebook), folder.archived())
+
+
+def find_archived(workspace: Workspace, name: str) -> Found:
+    archive = workspace.archive
+    run_id = archive.find(name)
+    files = archive.files(run_id)
+    try:
+        record = read_record(files, workspace.objects.get)
+        source_name(files)
+    except (ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
+        raise StorageError(
+            f"what the archive has of {run_id} is no record: {type(error).__name__}: {error}",
+            hint=f"quire verify {run_id} says what is wrong with it",
+        ) from error
+    place = archive.path(run_id)
+    where = {"archive": archive.where, "place": place}
+    return Found(record, None, f"{archive.where}: {place}/{NOTEBOOK}", where, files)

@@ -48,8 +48,9 @@ def main() -> None:
             from ..verbs.session import cull
 
             cull(workspaces[0])
+        busy = engine.do_chores()
         kernels = any(live.session.alive for live in list(engine.sessions.values()))
-        return kernels or bool(engine.kept)
+        return busy or kernels or bool(engine.kept)
 
     workspaces: list[Workspace] = []
     host = Host(path, serve, describe=describe, in_use=in_use)

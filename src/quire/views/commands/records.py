@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,9 @@ from ...runs.summary import took
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
 from ..progress import COLOUR
+
+if TYPE_CHECKING:
+    from ...verbs.runs import Found
 
 OUTPUT_LINES = 20
 
@@ -106,7 +110,7 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
     found = find(app.workspace(), run)
     record = found.record
     if as_json:
-        emit_json(app, as_data(record, found.folder))
+        emit_json(app, as_data(found))
         return
     term = app.terminal
     term.out(term.paint(plain(record.title or record.task), "bold"))
@@ -115,6 +119,8 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
     term.out(f"{record.run_id}  {outcome}{duration}  {plain(record.task)}")
     if record.parent:
         term.out(f"run by {record.parent}")
+    for line in _origin(record, found.archived):
+        term.out(line)
     if record.resumed_from:
         term.out(f"resumed: goes on with {record.resumed_from}")
     for name, value in record.parameters.items():
@@ -127,7 +133,20 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
         _show_cell(app, number, cell, everything)
     if record.error is not None and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
-    term.out(f"notebook: {relative(found.folder.notebook, app.cwd)}")
+    where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
+    term.out(f"notebook: {where}")
+
+
+def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]:
+    git, asked = record.origin.get("git") or {}, record.origin.get("asked") or {}
+    if asked.get("by"):
+        behalf = f" on behalf of {plain(str(asked['behalf']))}" if asked.get("behalf") else ""
+        yield f"asked for by {plain(str(asked['by']))}{behalf}"
+    if git.get("commit"):
+        changes = " with changes that are not committed" if git.get("dirty") else ""
+        yield f"at commit {plain(str(git['commit']))[:12]}{changes}"
+    if archived:
+        yield f"archived: {plain(str(archived['archive']))}"
 
 
 def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> None:
@@ -166,11 +185,12 @@ def output_text(output: Any) -> str:
     return str(text)
 
 
-def as_data(record: Record, folder: RunFolder) -> dict[str, Any]:
+def as_data(found: Found) -> dict[str, Any]:
     """The whole record as JSON: what `--json` of `run` says, and the rest."""
     from ...verbs.run import report
 
-    told = report(record, folder)
+    record = found.record
+    told = report(record, found.notebook, found.archived)
     for told_cell, cell in zip(told["cells"], record.cells, strict=True):
         told_cell |= {
             "title": cell.title,
@@ -189,6 +209,7 @@ def as_data(record: Record, folder: RunFolder) -> dict[str, Any]:
         "finished": record.finished,
         "parameters": record.parameters,
         "kernel": record.plan.get("kernel", {}),
+        "origin": dict(record.origin),
         "warnings": list(record.warnings),
         "tool_calls": [
             {"cell": c.cell, "tool": c.tool, "arguments": c.arguments, "ok": c.ok}

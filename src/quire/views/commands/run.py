@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...errors import UsageError
+from ...errors import QuireError, UsageError
 from ...runs.events import RunStarted
 from ...runs.printed import plain
 from ..cli import App, calling_off, emit_json
@@ -72,6 +72,7 @@ def parameter_options(command: Any) -> Any:
 @click.option("--kernel", metavar="NAME", help="Run in an installed Jupyter kernel.")
 @click.option("--resume", metavar="RUN", help="Go on with a failed run at its first changed cell.")
 @click.option("--from", "from_cell", metavar="CELL", help="With --resume: go on at this cell.")
+@click.option("--no-archive", is_flag=True, help="Keep the record here only.")
 @click.option("--no-host", is_flag=True, help="Run in this process; keep nothing warm.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -106,6 +107,7 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
         cancel=app.cancelled,
         resume=options["resume"],
         from_cell=options["from_cell"],
+        archives=False if options["no_archive"] else None,
     )
     with calling_off(app.cancelled), Progress(app.terminal) as progress:
         for event in execution:
@@ -115,7 +117,7 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
                 progress.show(event)
     record = execution.record
     if as_json:
-        emit_json(app, report(record, execution.folder))
+        emit_json(app, report(record, str(execution.folder.notebook), execution.archived))
     else:
         from .records import show_end
 
@@ -126,7 +128,19 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
                 f"mend it, then go on from there: quire run {path} --resume last "
                 f"(for {minutes} min)"
             )
+    if execution.not_archived is not None:
+        show_warning(app, "the record is not archived yet", execution.not_archived)
+    if execution.not_pushed is not None:
+        show_warning(app, "the archive is not pushed yet", execution.not_pushed)
     return EXIT.get(record.outcome, 1)
+
+
+def show_warning(app: App, what: str, why: QuireError) -> None:
+    """The run is good; its record is not yet where it should be."""
+    term = app.terminal
+    word = term.paint("warning:", "yellow", on_err=True)
+    term.err(f"{word} {what}: {plain(why.message)}")
+    term.err(f"{term.paint('hint:', 'blue', on_err=True)} {plain(why.hint)}; then: quire push")
 
 
 def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,126 @@
+"""Put runs into the archive: signed, and durable before anybody is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .. import __version__
+from ..errors import QuireError, StorageError
+from ..runs.archived import archive_files, read_record
+from ..runs.attest import ATTESTATION, envelope, statement
+from ..runs.record import Record
+from ..store.gitarchive import GitArchive
+from ..store.runs import RunFolder
+from ..workspace import Workspace
+
+PUSH_TIMEOUT = 10.0  # seconds that a run waits for a remote
+SILENCE = 60.0  # seconds for which a remote that failed is not tried again
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A run that could not be archived, and why."""
+
+    run_id: str
+    error: QuireError
+
+
+def archive(ws: Workspace, folder: RunFolder, record: Record) -> dict[str, Any]:
+    """Sign the record and add it. What cannot be archived now is owed, and tried again later."""
+    settings = ws.config.archive
+    suffix, source = folder.source()
+    files = archive_files(
+        record,
+        source,
+        suffix,
+        version=__version__,
+        large=settings.large,
+        keep=ws.objects.put,
+    )
+    files[ATTESTATION] = envelope(_statement(files), ws.keys.own())
+    place = ws.archive.add(record.run_id, files)
+    where = {"archive": ws.archive.where, "place": place}
+    ws.runs.paid(folder, where)
+    return where
+
+
+def send(ws: Workspace) -> None:
+    """Push the archive where that is asked for and there is a remote. A remote that did not answer
+    is left alone for a while: what it lacks is pushed with a later run, or by `quire push`."""
+    settings, archive, engine = ws.config.archive, ws.archive, ws.engine
+    if not settings.push or not isinstance(archive, GitArchive):
+        return
+    remote = archive.repository.remote(settings.remote)
+    if remote is None or time.monotonic() < engine.silent_remotes.get(remote, 0.0):
+        return
+    try:
+        archive.push(remote, PUSH_TIMEOUT)
+    except QuireError:
+        engine.silent_remotes[remote] = time.monotonic() + SILENCE
+        raise
+
+
+def tidy_later(ws: Workspace) -> None:
+    """Runs that are still owed, and the housekeeping of the archive, when nobody waits."""
+
+    def chore() -> None:
+        catch_up(ws)
+        ws.archive.tidy()
+
+    ws.engine.later(f"archive of {ws.root}", chore)
+
+
+def _statement(files: dict[str, bytes]) -> dict[str, Any]:
+    try:
+        return statement(files)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise StorageError(
+            f"the record cannot be signed: {error}", hint="its journal was damaged, or is no run's"
+        ) from error
+
+
+def catch_up(ws: Workspace) -> list[Owed]:
+    """Archive the runs that are still owed; those that cannot be, with the reason."""
+    store = ws.runs
+    left: list[Owed] = []
+    for folder in store.owed():
+        store.recover(folder)
+        try:
+            archive(ws, folder, store.read(folder))
+        except QuireError as error:
+            left.append(Owed(folder.run_id, error))
+    return left
+
+
+def log(ws: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any]]:
+    """Archived runs, newest first, each in a few words."""
+    archive = ws.archive
+    for run_id, files in archive.each(archive.ids()[:limit]):
+        yield _told(run_id, files)
+
+
+def _told(run_id: str, files: Any) -> dict[str, Any]:
+    try:
+        record = read_record(files)
+    except (ValueError, KeyError, TypeError, RecursionError) as broken:
+        # Not what Quire has written; `verify` says more.
+        return {"run_id": run_id, "outcome": "unreadable", "error": str(broken)} | dict.fromkeys(
+            ("task", "title", "started", "duration", "asked", "commit", "results")
+        )
+    git, asked = record.origin.get("git") or {}, record.origin.get("asked") or {}
+    error = record.error
+    return {
+        "run_id": run_id,
+        "outcome": record.outcome,
+        "error": f"{error.name}: {error.value}"[:500] if error else None,
+        "task": record.task,
+        "title": record.title,
+        "started": record.started,
+        "duration": record.duration,
+        "asked": asked.get("by"),
+        "commit": git.get("commit"),
+        "results": record.values,
+    }

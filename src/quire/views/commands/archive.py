@@ -1,0 +1,86 @@
+"""`quire push`, `quire log`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ...runs.printed import plain
+from ...runs.summary import took
+from ..cli import App, emit_json
+from ..progress import COLOUR
+
+if TYPE_CHECKING:
+    from ...verbs.push import Pushed
+
+
+@click.command(epilog="Examples: quire log · quire log -n 0 --json")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many; 0 for all.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
+@click.pass_obj
+def log(app: App, limit: int, as_json: bool) -> None:
+    """List archived runs, newest first: also those of others, and those gone from this folder."""
+    from ...verbs.archive import log as archived
+
+    app.json_asked = as_json
+    found = list(archived(app.workspace(), limit or None))
+    if as_json:
+        emit_json(app, found)
+        return
+    if not found:
+        app.terminal.err("No run has been archived here yet.")
+    for item in found:
+        outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
+        by = f"  by {item['asked']}" if item["asked"] else ""
+        line = f"{took(item['duration']):>9}  {item['task'] or ''}{by}"
+        app.terminal.out(f"{item['run_id']}  {outcome}  {plain(line)}")
+
+
+@click.command(epilog="Examples: quire push · quire push --remote backup --json")
+@click.option("--remote", default="", metavar="NAME", help="Another remote than the usual one.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def push(app: App, remote: str, as_json: bool) -> None:
+    """Push archived runs and local proposals to the remote, and take those that are only there.
+
+    Nothing is forced: what others have pushed meanwhile stays, and ours goes on top of it.
+    """
+    from ...verbs.push import push
+
+    app.json_asked = as_json
+    done = push(app.workspace(), remote)
+    if as_json:
+        emit_json(app, done.as_dict())
+        return
+    for line in _told(done):
+        app.terminal.out(plain(line))
+    for one in done.owed:
+        app.terminal.err(plain(f"not archived: {one.run_id}: {one.error.message}"))
+
+
+def _told(done: Pushed) -> list[str]:
+    lines = []
+    runs = done.runs
+    if done.archived:
+        lines.append(f"archived {_count(done.archived, 'run')} that had to wait")
+    if runs.sent:
+        after = f", {runs.replayed} of them after those of others" if runs.replayed else ""
+        lines.append(f"sent {_count(runs.sent, 'run')} to {done.remote}{after}")
+    if runs.taken:
+        lines.append(f"took {_count(runs.taken, 'run')} from {done.remote}")
+    lines += [f"new proposal {number}" for number in done.new]
+    lines += [f"proposal {number} has changed" for number in done.changed]
+    lines += [f"proposal {old} is now {new}" for old, new in done.renumbered.items()]
+    return lines or [f"{done.remote} has everything already"]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
