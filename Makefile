@@ -14,18 +14,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: setup
-	@echo '$$ quire params notebooks/agent_task_system_health.py'
-	@$(BIN)/quire params notebooks/agent_task_system_health.py
-	@echo
-	@echo '$$ quire run notebooks/agent_task_system_health.py -p threshold 1.0 -p hostname forge-vps-01'
-	@$(BIN)/quire run notebooks/agent_task_system_health.py -p threshold 1.0 -p hostname forge-vps-01
-	@echo
-	@echo '$$ quire show last'
-	@$(BIN)/quire show last
-	@echo
-	@echo '$$ quire results last --json'
-	@$(BIN)/quire results last --json
-	@$(BIN)/quire host stop > /dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/story.sh
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m 'not torture'

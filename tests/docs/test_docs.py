@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ def is_not_run(line: str) -> bool:
 def environment(scratch: Scratch) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "JUPYTER_PATH": str(scratch.root / "share" / "jupyter")}
+    own["QUIRE_ACTOR"] = "ada"
     return scratch.environment(own)
 
 
@@ -213,17 +214,35 @@ def test_make_targets_in_the_text_exist(page: Page) -> None:
         assert target in targets
 
 
-@pytest.mark.parametrize("key", fields(config.Config), ids=lambda f: f.name)
-def test_every_configuration_key_is_documented(key: Any) -> None:
+def settings(kind: Any, prefix: str = "") -> dict[str, Any]:
+    """Every key and its default; those of a table as `table.key`."""
+    out: dict[str, Any] = {}
+    for key in fields(kind):
+        out[prefix + key.name] = key.default
+        if is_dataclass(key.default):
+            out |= settings(key.default, f"{key.name}.")
+    return out
+
+
+@pytest.mark.parametrize(("key", "default"), settings(config.Config).items(), ids=str)
+def test_every_configuration_key_is_documented(key: str, default: Any) -> None:
     table = RUNNING.section("Configuration")
-    rows = re.findall(rf"^\| `{key.name}` \|([^|]*)\|", table, re.MULTILINE)
-    assert len(rows) == 1, f"running.md has no row for {key.name}"
+    rows = re.findall(rf"^\| `{re.escape(key)}` \|([^|]*)\|", table, re.MULTILINE)
+    assert len(rows) == 1, f"running.md has no row for {key}"
     shown = rows[0].strip().strip("`").replace(",", "")
-    default = key.default
-    if not default:
+    if is_dataclass(default):
+        assert shown == "a table"
+    elif isinstance(default, bool):
+        assert shown == str(default).lower()
+    elif not default:
         assert shown in ("none", "empty")
+    elif isinstance(default, str):
+        assert shown == default
     else:
         assert float(shown) == float(default)
+
+
+NOT_OURS = ("results", "parameters", "kernel", "default", "arguments", "outputs", "environment")
 
 
 def keys(value: Any, prefix: str = "") -> set[str]:
@@ -236,7 +255,7 @@ def keys(value: Any, prefix: str = "") -> set[str]:
     for key, item in value.items():
         name = f"{prefix}.{key}" if prefix else key
         found.add(name)
-        if key not in ("results", "parameters", "kernel", "default", "arguments", "outputs"):
+        if key not in NOT_OURS:
             found |= keys(item, name)
     return found
 
@@ -309,6 +328,78 @@ def test_every_json_key_of_sessions_is_documented(scratch: Scratch) -> None:
     stale = {key for key in keys(rewound) if key.startswith("stale[].")}
     assert not undocumented(rewound, "`quire rewind`") - stale
     assert not undocumented(answer("session", "restore", "a"), "`quire exec`")
+
+
+def test_every_json_key_of_proposals_is_documented(repo: Scratch) -> None:
+    def answer(*args: str) -> Any:
+        return json.loads(repo.quire(*args, "--json").stdout)
+
+    repo.run("notebooks/sum.py")
+    task = (repo.root / "notebooks" / "sum.py").read_text()
+    repo.write("notebooks/sum.py", task.replace("range(n)", "range(n + more)"))
+    made = answer("commit", "notebooks/sum.py", "-m", "Add more")
+    assert made["findings"]
+    assert not undocumented(made, "`quire commit`")
+    repo.run("notebooks/sum.py")
+    repo.write("shown.ipynb", json.dumps(UNCOVERED))
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "Show it")
+    assert not undocumented(answer("propose"), "`quire propose`")
+    listed = answer("proposals")
+    assert not undocumented(listed, "`quire proposals`")
+    told = answer("review", "1", "--comment", "Hm.")
+    above = {key.removeprefix("[].") for key in keys(listed)}
+    assert not undocumented(told, "`quire review`") - above
+    shown = answer("review", "1")
+    assert shown["comments"]
+    assert shown["checks"]
+    assert shown["notebooks"]
+    assert shown["tasks"][0]["comparison"]
+    elsewhere = {k for k in keys(shown) if re.match(r"tasks\[\]\.(proof|comparison)\.", k)}
+    assert not undocumented(shown, "`quire review`") - above - elsewhere
+    assert not undocumented(answer("merge-proposal", "1", "--force"), "`quire merge-proposal`")
+
+
+UNCOVERED = {
+    "cells": [
+        {
+            "cell_type": "code",
+            "execution_count": 1,
+            "id": "a",
+            "metadata": {},
+            "outputs": [{"name": "stdout", "output_type": "stream", "text": ["42"]}],
+            "source": ["print(42)"],
+        }
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def test_every_json_key_of_proof_is_documented(scratch: Scratch) -> None:
+    scratch.write("a.py", "# %%\nprint(1)\n")
+
+    def answer(*args: str) -> Any:
+        return json.loads(scratch.quire(*args, "--json").stdout)
+
+    answer("run", "a.py")
+    assert not undocumented(answer("key", "show"), "Keys")
+    assert not undocumented(answer("key", "trust", "--name", "ada"), "Keys")
+    assert not undocumented(answer("key", "rotate"), "Keys")
+    listed = {key.replace("keys[].", "") for key in keys(answer("key", "list"))}
+    assert not undocumented(dict.fromkeys(listed), "Keys")
+    (chain,) = scratch.root.glob(".quire/archive/*.jsonl")
+    (notebook,) = scratch.root.glob(".quire/archive/runs/*/*/*/*/notebook.ipynb")
+    chain.write_bytes(chain.read_bytes() * 2)
+    notebook.write_bytes(notebook.read_bytes() + b" ")
+    told = answer("verify")
+    assert told["findings"]
+    assert not undocumented(told, "`quire verify`")
+    summary = answer("verify", "--all")
+    assert summary["history"]
+    runs = {key.replace("runs[].", "") for key in keys(summary)}
+    assert not undocumented(dict.fromkeys(runs), "`quire verify`")
 
 
 def test_reasons_why_there_is_no_way_back_are_documented() -> None:

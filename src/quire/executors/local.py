@@ -19,6 +19,10 @@ from .resume import Resume, Trail, carry_over
 
 __all__ = ["Cancel", "LocalExecutor", "utc_now"]
 
+# Seconds after which a run says where it comes from as soon as that is known, should it be killed
+# later; a shorter one says it at its end.
+NOTED_AFTER = 1.0
+
 
 @dataclass(slots=True)
 class LocalExecutor:
@@ -72,7 +76,8 @@ class LocalExecutor:
             yield from runner.run(cell, limit, aside=aside)
             if self.trail is not None:
                 self.trail.after(cell)
-            yield from self._origin(wait=False)
+            if time.monotonic() - self._began > NOTED_AFTER:
+                yield from self._origin(wait=False)
             if runner.stop:
                 break
         yield from runner.waiting()
