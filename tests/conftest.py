@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import nbdime_environment
 from scratch import Scratch
 
 # Neither the keys nor the git configuration of whoever runs the tests: kernels and commands started
@@ -41,6 +42,14 @@ def repo(tmp_path: Path) -> Iterator[Scratch]:
     yield scratch
     if (scratch.root / ".quire").exists():
         scratch.quire("host", "stop")
+
+
+@pytest.fixture
+def nbdime(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The Python of an environment with nbdime, which Quire then finds."""
+    python = nbdime_environment.python()
+    monkeypatch.setenv("QUIRE_NBDIME_PYTHON", str(python))
+    return python
 
 
 SUM = """# %% [markdown]

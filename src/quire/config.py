@@ -29,6 +29,7 @@ class Forge:
     url: str = ""  # of the server; empty: from the remote
     repository: str = ""  # owner/name there; empty: from the remote
     base: str = ""  # the branch proposals go to; empty: the repository's main branch
+    push: bool = True  # `quire commit` pushes the branch where there is a remote
 
 
 @dataclass(frozen=True, slots=True)

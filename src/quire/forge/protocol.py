@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 State = Literal["open", "merged", "closed"]
 Verdict = Literal["approve", "comment", "request_changes"]
 CheckState = Literal["pending", "success", "failure", "error"]
+Finish = Callable[[str], str]  # the id of a merged tree to the id of the one to commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,19 @@ class Proposal:
 class Forge(Protocol):
     """Every method raises ForgeError, with the next step, when the forge says no or nothing.
 
-    Branches are on the forge already when they are named: whoever calls has pushed them.
+    Where git itself refuses it is a GitError, and a title or number that no forge could take is
+    a UsageError. Branches are on the forge already when they are named: whoever calls has pushed
+    them.
     """
 
-    kind: str
+    @property
+    def kind(self) -> str: ...  # local, gitea or github
+
+    @property
+    def where(self) -> str: ...  # for people: the repository on its server, or in this folder
+
+    @property
+    def finishes(self) -> bool: ...  # whether `merge` heeds `finish`
 
     def open(self, *, branch: str, base: str, title: str, body: str) -> Proposal: ...
 
@@ -76,7 +87,9 @@ class Forge(Protocol):
 
     def review(self, number: int, verdict: Verdict, text: str) -> None: ...
 
-    def set_check(self, commit: str, check: Check) -> None: ...
+    def set_check(self, commit: str, check: Check) -> None:
+        """Say what a machine found of a commit. `at` is the forge's to fill in."""
+        ...
 
     def attach(self, number: int, name: str, data: bytes) -> str | None:
         """Keep a file with the proposal; its address, or None where that is not possible."""
@@ -86,8 +99,12 @@ class Forge(Protocol):
         """Where a person can look at a file of a commit; None where there is no server."""
         ...
 
-    def merge(self, number: int, message: str) -> str:
-        """Merge it; the commit that it became. Refused while changes are requested."""
+    def merge(self, number: int, message: str, finish: Finish | None = None) -> str:
+        """Merge it; the commit that it became. Refused while changes are requested.
+
+        Where the commit is made here, `finish` may change its tree. A server makes its own: there
+        `finishes` is False, and whoever calls adds a commit of theirs afterwards.
+        """
         ...
 
     def close(self, number: int) -> None: ...

@@ -8,24 +8,49 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import threading
 import time
+from typing import Any
 
 from .inside import reaper
 
-_started: set[int] = set()
+_started: set[reaper.Process] = set()
+_starting = threading.Lock()  # nobody is judged between a start and our knowing of it
 _alone = False
+_ROOM = 1_000
 
 
 def alone() -> None:
     """This process is ours alone: whatever becomes its child without being started is a stray."""
     global _alone
-    _alone = True
+    if not _alone:
+        _alone = True
+        _know_own()
     reaper.adopt_orphans()
 
 
+def _know_own() -> None:
+    """Whatever is started from here, git above all, is no stray, whichever part of Quire did it."""
+    begin = subprocess.Popen.__init__
+
+    def begin_known(self: Any, *args: Any, **options: Any) -> None:
+        with _starting:
+            begin(self, *args, **options)
+            started(self.pid)
+
+    subprocess.Popen.__init__ = begin_known  # type: ignore[method-assign]
+
+
 def started(pid: int) -> None:
-    _started.add(pid)
+    """By number and start time: a number may be somebody else's later."""
+    since = reaper.start_time(pid)
+    if since is None:
+        return
+    _started.add((pid, since))
+    if len(_started) > _ROOM:
+        gone = {process for process in _started if reaper.start_time(process[0]) != process[1]}
+        _started.difference_update(gone)
 
 
 def sweep(patience: float = 4.0) -> None:
@@ -38,9 +63,10 @@ def _sweep(patience: float) -> None:
     deadline = time.monotonic() + patience
     quiet = 0
     while quiet < 5 and time.monotonic() < deadline:
-        strays = [pid for pid, _ in reaper.children(os.getpid()) if pid not in _started]
+        with _starting:
+            strays = [one for one in reaper.children(os.getpid()) if one not in _started]
         quiet = 0 if strays else quiet + 1
-        for pid in strays:
+        for pid, _ in strays:
             reaper.kill_tree(pid)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)

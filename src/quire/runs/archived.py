@@ -25,7 +25,7 @@ FORMAT = 1
 POINTER = "application/vnd.quire.pointer+json"
 RECORD, NOTEBOOK, SOURCE = "record.json", "notebook.ipynb", "source"
 
-Keep = Callable[[bytes], None]
+Keep = Callable[[bytes], object]
 ReadObject = Callable[[str], bytes | None]
 
 

@@ -40,26 +40,26 @@ def _facts(record: Record) -> str:
     rows += [(label, _escaped(value)) for label, value in summary.facts(record)]
     for name, value, is_default in summary.parameters(record):
         note = " (default)" if is_default else ""
-        rows.append((f"Parameter {_code(name)}", f"{_code(value)}{note}"))
-    return _table(("", ""), rows)
+        rows.append((f"Parameter {code(name)}", f"{code(value)}{note}"))
+    return table(("", ""), rows)
 
 
 def _results(record: Record) -> Iterator[str]:
     if not record.results:
         return
     yield "## Results"
-    rows = [(_code(name), _result_brief(result)) for name, result in record.results.items()]
-    yield _table(("Name", "Value"), rows)
+    rows = [(code(name), _result_brief(result)) for name, result in record.results.items()]
+    yield table(("Name", "Value"), rows)
     for name, result in record.results.items():
         if summary.is_table(result):
             columns, found = result.value["columns"], result.value["rows"][:TABLE_ROWS]
-            yield f"{_code(name)}, {summary.row_count(result.value, len(found))}:"
-            yield _table(
+            yield f"{code(name)}, {summary.row_count(result.value, len(found))}:"
+            yield table(
                 [_escaped(summary.one_line(str(column))) for column in columns],
                 [[_escaped(summary.one_line(_shown(v))) for v in row] for row in found],
             )
         elif result.kind == "display" and isinstance(result.value, Mapping):
-            yield f"{_code(name)}:"
+            yield f"{code(name)}:"
             yield _bundle(result.value)
 
 
@@ -68,7 +68,7 @@ def _result_brief(result: Result) -> str:
         return f"table of {summary.row_count(result.value, len(result.value['rows']))}"
     if result.kind == "display" and isinstance(result.value, Mapping):
         return "shown below"
-    return _code(summary.brief_json(result.value))
+    return code(summary.brief_json(result.value))
 
 
 def _shown(value: Any) -> str:
@@ -80,14 +80,14 @@ def _cell(cell: CellRecord, language: str) -> Iterator[str]:
         yield _contained(_with_attachments(cell))
         return
     if cell.kind != "code":
-        yield _fenced(plain(cell.source))
+        yield fenced(plain(cell.source))
         return
     count = f"**In [{cell.execution_count}]** " if cell.execution_count is not None else ""
     title = f"**{_escaped(summary.one_line(cell.title))}** " if cell.title.strip() else ""
     duration = summary.took(cell.duration) if cell.status not in ("not run", "skipped") else ""
     status = summary.worded(cell.status) + (f", {duration}" if duration else "")
     yield f"{count}{title}*{status}*"
-    yield _fenced(plain(cell.source), re.sub(r"[^\w+#.-]", "", language))
+    yield fenced(plain(cell.source), re.sub(r"[^\w+#.-]", "", language))
     for output in cell.outputs:
         yield _output(output)
     if cell.error is not None and not any(o.get("output_type") == "error" for o in cell.outputs):
@@ -96,7 +96,7 @@ def _cell(cell: CellRecord, language: str) -> Iterator[str]:
 
 def _name(record: Record, cell: CellRecord) -> str:
     if cell.title.strip():
-        return f"the cell {_code(summary.one_line(cell.title))}"
+        return f"the cell {code(summary.one_line(cell.title))}"
     return f"cell {record.cells.index(cell)}"
 
 
@@ -136,8 +136,8 @@ def _bundle(data: Mapping[str, Any]) -> str:
         return _capped(text)
     names = _result_names(data)
     if names:
-        return "\n".join(f"*result {_code(name)}*" for name in names)
-    return f"*an output of type {', '.join(map(_code, data))}: see the notebook*" if data else ""
+        return "\n".join(f"*result {code(name)}*" for name in names)
+    return f"*an output of type {', '.join(map(code, data))}: see the notebook*" if data else ""
 
 
 def _result_names(data: Mapping[str, Any]) -> list[str]:
@@ -148,12 +148,12 @@ def _result_names(data: Mapping[str, Any]) -> list[str]:
 def _capped(text: str, language: str = "") -> str:
     short = shortened(text, OUTPUT_LINES)
     if not short.omitted:
-        return _fenced(plain(short.head), language) if short.head.strip() else ""
+        return fenced(plain(short.head), language) if short.head.strip() else ""
     notes = [f"… {short.omitted:,} lines omitted …", *([short.note] if short.note else [])]
-    return _fenced("\n".join([plain(short.head), *notes, plain(short.tail)]), language)
+    return fenced("\n".join([plain(short.head), *notes, plain(short.tail)]), language)
 
 
-def _fenced(text: str, language: str = "") -> str:
+def fenced(text: str, language: str = "") -> str:
     runs = re.findall(r"`{3,}", text)
     fence = "`" * (max(map(len, runs)) + 1 if runs else 3)
     return f"{fence}{language}\n{text}\n{fence}"
@@ -163,12 +163,12 @@ def _contained(text: str) -> str:
     """Markdown as it is, unless it would swallow what follows: an open fence or comment."""
     text = text.strip("\n")
     if len(text) > sanitise.MARKDOWN_LIMIT:
-        return _fenced(text, "markdown")
+        return fenced(text, "markdown")
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").parse(f"{scrubbed(text)}\n\n{_SENTINEL}")
     closed = len(tokens) >= 3 and tokens[-2].content == _SENTINEL and tokens[-2].level == 1
-    return text if closed else _fenced(text, "markdown")
+    return text if closed else fenced(text, "markdown")
 
 
 def _with_attachments(cell: CellRecord) -> str:
@@ -180,7 +180,7 @@ def _with_attachments(cell: CellRecord) -> str:
     return text
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = list(head)
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
@@ -190,9 +190,11 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", plain(text).replace("\n", " "))
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Inline code that also stands in a table cell."""
-    text = plain(text).replace("\n", " ").replace("|", "\\|")
+    text = plain(text).replace("\n", " ")
+    # A pipe is escaped in a table, also in code; forges disagree on one behind a backslash.
+    text = text.replace("\\|", "\\\u200b|").replace("|", "\\|")
     runs = re.findall(r"`+", text)
     ticks = "`" * (max(map(len, runs)) + 1 if runs else 1)
     space = " " if runs or not text.strip() else ""

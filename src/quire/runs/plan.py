@@ -34,6 +34,8 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
     parent: str | None = None
     chain: tuple[Path, ...] = ()  # the tasks that led here, this one last
+    cwd: str = ""  # the folder it runs in, named as the task is
+    replays: str = ""  # the run whose source and parameters these are
 
     def as_json(self, kernel: Mapping[str, Any]) -> dict[str, Any]:
         """What the record keeps of it."""
@@ -47,6 +49,8 @@ class Plan:
                 self.source.encode("utf-8", "surrogatepass")
             ).hexdigest(),
             "kernel": dict(kernel),
+            **({"cwd": self.cwd} if self.cwd else {}),
+            **({"replays": self.replays} if self.replays else {}),
         }
 
     def cells_as_json(self) -> tuple[dict[str, Any], ...]:

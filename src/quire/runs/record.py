@@ -109,6 +109,11 @@ class Record:
         return str((self.plan.get("resumed") or {}).get("run", ""))
 
     @property
+    def replays(self) -> str:
+        """The run that this one repeats, or ''."""
+        return str(self.plan.get("replays", ""))
+
+    @property
     def values(self) -> dict[str, Any]:
         """The results as plain data: name to value."""
         return {name: result.value for name, result in self.results.items()}

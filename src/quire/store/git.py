@@ -252,9 +252,11 @@ def _not_started(folder: Path) -> QuireError:
 
 _HINTS = (
     (r"dubious ownership", "git config --global --add safe.directory <the repository>"),
-    (r"No space left|disk quota|file too large", "free some space and say it again"),
+    (r"No space left|Out of disk ?space|disk quota|file too large",
+     "free some space and say it again"),
     (r"Read-only file system", "the repository cannot be written: use one that can"),
     (r"Permission denied|insufficient permission", "check who owns the repository's files"),
+    (r"exists; cannot create", "a branch of that name stands in the way: choose another"),
     (r"\.lock': File exists|cannot lock ref|unable to create .*lock",
      "another git is at work; if none is, remove the .lock file that is named"),
     (r"not a valid (object|ref)|bad object|unknown revision", "check the name with git log"),
@@ -265,9 +267,16 @@ _HINTS = (
 )  # fmt: skip
 
 
+_NOISE = re.compile(r"^fast-import: dumping crash report|die\(\) called many times")
+
+
 def refused(said: Said, args: Sequence[str]) -> GitError:
     """What git said, in one line, with the next step where we know it."""
-    lines = [re.sub(r"^(fatal|error): ", "", line) for line in said.err.splitlines() if line]
+    lines = [
+        re.sub(r"^(fatal|error): ", "", line)
+        for line in said.err.splitlines()
+        if line and not _NOISE.search(line)
+    ]
     what = "; ".join(lines[:3])[:600] or f"exit status {said.code}"
     hint = next((h for p, h in _HINTS if re.search(p, said.err, re.IGNORECASE)), "")
     error = GitError(f"git {args[0]}: {what}", hint=hint or "see what git itself says there")

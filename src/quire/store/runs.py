@@ -135,7 +135,7 @@ class RunStore:
         """The archive has it."""
         text = json.dumps(dict(where)) + "\n"
         write_atomic(folder.path / "archived.json", text.encode(), durable=False)
-        with contextlib.suppress(FileNotFoundError), disk(str(self._owed)):
+        with disk(str(self._owed)), contextlib.suppress(FileNotFoundError):
             (self._owed / folder.run_id).unlink()
 
     def ids(self) -> list[str]:

@@ -37,7 +37,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """What is to be done about one pair, and the files that does it, in this order."""
 
     result: Synced
@@ -46,14 +46,23 @@ class _Step:
 
 def sync(workspace: Workspace, paths: Sequence[str | Path], *, check: bool = False) -> list[Synced]:
     """Write each `.ipynb` from its `.py`, or back. Reads everything before it writes anything."""
-    pairs = dict.fromkeys(stem for path in paths for stem in _stems(workspace, path))
-    steps = [_step(workspace, stem) for stem in pairs]
+    steps = plan(workspace, paths)
     if check:
         return [_stale(step.result) for step in steps]
+    take(steps)
+    return [step.result for step in steps]
+
+
+def plan(workspace: Workspace, paths: Sequence[str | Path]) -> list[Step]:
+    """What would bring the pairs into step. Writes nothing."""
+    pairs = dict.fromkeys(stem for path in paths for stem in _stems(workspace, path))
+    return [_step(workspace, stem) for stem in pairs]
+
+
+def take(steps: Sequence[Step]) -> None:
     for step in steps:
         for path, text in step.files:
             _write(path, text)
-    return [step.result for step in steps]
 
 
 def _stale(result: Synced) -> Synced:
@@ -91,14 +100,14 @@ def _walked(root: Path) -> Iterator[Path]:
             for name in names
             if name.endswith((".py", ".ipynb")) and not name.startswith(".")
         }
-        yield from sorted(stem for stem in stems if _is_task(stem))
+        yield from sorted(stem for stem in stems if is_task(stem))
 
 
-def _is_task(py: Path) -> bool:
+def is_task(py: Path) -> bool:
     """An ordinary module beside a notebook of the same name is left alone, and so is that one."""
     nb = py.with_suffix(".ipynb")
     if not py.is_file():
-        return nb.is_file() and not _is_of_a_run(nb)
+        return nb.is_file() and not is_of_a_run(nb)
     data = _read(py)
     if _MAYBE.search(data):
         text = formats.decode(data, py.name)
@@ -111,7 +120,7 @@ def _is_task(py: Path) -> bool:
     return nb.is_file() and b'"source_sha256"' in _read(nb)
 
 
-def _is_of_a_run(nb: Path) -> bool:
+def is_of_a_run(nb: Path) -> bool:
     """Whether the notebook is what a run left, such as an export: a record, not a task."""
     data = _read(nb)
     if b'"run_id"' not in data:
@@ -120,7 +129,7 @@ def _is_of_a_run(nb: Path) -> bool:
     return there.stamp is None and twin.run_id(there) is not None
 
 
-def _step(workspace: Workspace, py: Path) -> _Step:
+def _step(workspace: Workspace, py: Path) -> Step:
     nb = py.with_suffix(".ipynb")
     here = _twin(workspace, py)
     there = _twin(workspace, nb)
@@ -132,12 +141,12 @@ def _step(workspace: Workspace, py: Path) -> _Step:
     stamp = there.stamp
     if stamp is None:
         if here.digest == there.digest:
-            return _Step(Synced(py, nb, "unchanged"))
+            return Step(Synced(py, nb, "unchanged"))
         return _conflict(workspace, py, nb, "differ, and nothing says which was edited")
     text_edited = stamp.source != here.text_digest
     notebook_edited = stamp.cells != there.digest
     if not text_edited and not notebook_edited:
-        return _Step(Synced(py, nb, "unchanged"))
+        return Step(Synced(py, nb, "unchanged"))
     if not notebook_edited:
         return _to_notebook(py, nb, here, there)
     if not text_edited:
@@ -145,28 +154,28 @@ def _step(workspace: Workspace, py: Path) -> _Step:
     if here.digest == there.digest:
         # The same edit on both sides, or a sync that was cut short.
         restamped = twin.stamped(there, source=here.text)
-        return _Step(Synced(py, nb, "written"), ((nb, restamped),))
+        return Step(Synced(py, nb, "written"), ((nb, restamped),))
     return _conflict(workspace, py, nb, "were both edited")
 
 
-def _to_notebook(py: Path, nb: Path, here: Twin, there: Twin | None) -> _Step:
-    return _Step(Synced(py, nb, "written"), ((nb, twin.notebook_text(here, there)),))
+def _to_notebook(py: Path, nb: Path, here: Twin, there: Twin | None) -> Step:
+    return Step(Synced(py, nb, "written"), ((nb, twin.notebook_text(here, there)),))
 
 
-def _to_text(py: Path, nb: Path, here: Twin | None, there: Twin) -> _Step:
+def _to_text(py: Path, nb: Path, here: Twin | None, there: Twin) -> Step:
     text = twin.python_text(here, there)
     # The text first: if only that gets written, the next sync finds both sides equal.
     files = ((py, text), (nb, twin.stamped(there, source=text)))
-    return _Step(Synced(nb, py, "written"), files)
+    return Step(Synced(nb, py, "written"), files)
 
 
-def _conflict(workspace: Workspace, py: Path, nb: Path, why: str) -> _Step:
+def _conflict(workspace: Workspace, py: Path, nb: Path, why: str) -> Step:
     one, other = workspace.named(py), workspace.named(nb)
     hint = (
         f"{one} and {nb.name} {why}: move away the one you do not want "
         f"({one} or {other}) and sync again"
     )
-    return _Step(Synced(py, nb, "conflict", hint))
+    return Step(Synced(py, nb, "conflict", hint))
 
 
 def _twin(workspace: Workspace, path: Path) -> Twin | None:

@@ -235,7 +235,7 @@ def lost(argv: list[str], run: str) -> int:
 
         found = find(app.workspace(), run)
         if app.json_asked:
-            emit_json(app, report(found.record, found.folder))
+            emit_json(app, report(found.record, found.notebook, None))
         app.terminal.err(f"error: the host that ran this went away: {found.record.reason}")
         app.terminal.err(f"hint: quire show {run} has what the run had")
         return 1

@@ -10,7 +10,7 @@ import os
 import sys
 
 # Commands that a host does better than a fresh process.
-HOSTED = ("run", "session", "exec", "rewind")
+HOSTED = ("run", "replay", "session", "exec", "rewind")
 STAY_HERE = ("--no-host", "--help", "-h")
 
 
@@ -23,6 +23,12 @@ def main() -> None:
             # Nothing of ours is left to clean up, and finalising the interpreter takes a while.
             os._exit(code)
     try:
+        if argv[:1] == ["git"]:  # git waits for us at every add and every checkout
+            from .gitcalls import answer
+
+            code = answer(argv[1:])
+            if code is not None:
+                sys.exit(code)
         from .cli import main as cli_main
 
         code = cli_main(argv)

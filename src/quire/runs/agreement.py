@@ -1,0 +1,345 @@
+"""Whether the files of a run tell one story. A signature cannot say that: its owner signs anything.
+
+Only what is certain counts: where an honest run could differ too, nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..document import formats
+from ..document.model import digest_id
+from ..document.parameter import INJECTED_TAG
+from ..errors import QuireError
+from .archived import FORMAT, NOTEBOOK, RECORD
+from .finding import Finding
+from .plan import jsonable
+from .printed import scrubbed
+from .strict import brief
+
+_MASKED = "[masked:"
+_STEM = re.compile(r"-\d+\Z")
+_TEXTS = ("run_id", "uuid", "task", "title", "outcome", "reason", "started", "finished")
+_BROKEN = ("timed_out", "cancelled", "died")
+
+
+def shape(record: Any, nb: Any) -> Iterator[Finding]:
+    """What is not where it belongs, or of another kind. With none, the rest can rely on it."""
+    for name, value in ((RECORD, record), (NOTEBOOK, nb)):
+        if not isinstance(value, dict):
+            yield Finding(name, f"it holds {brief(value)}, not an object", "form")
+            return
+    yield from _kinds(
+        record,
+        RECORD,
+        dict.fromkeys(_TEXTS, str)
+        | {
+            "format": int,
+            "plan": dict,
+            "results": dict,
+            "cells": list,
+            "kernel": dict,
+        },
+    )
+    yield from _kinds(nb, NOTEBOOK, {"cells": list, "metadata": dict})
+    if record.get("format", FORMAT) != FORMAT:
+        yield Finding(f"{RECORD} format", f"it is {brief(record['format'])}, not {FORMAT}", "form")
+    if isinstance(record.get("plan"), dict):
+        yield from _kinds(record["plan"], f"{RECORD} plan", {"parameters": dict}, needed=False)
+    yield from _cell_shapes(record.get("cells"), RECORD, {"id": str, "kind": str, "status": str})
+    yield from _cell_shapes(
+        nb.get("cells"), NOTEBOOK, {"id": str, "cell_type": str, "metadata": dict}
+    )
+
+
+def _kinds(
+    value: Mapping[str, Any], where: str, kinds: Mapping[str, type], *, needed: bool = True
+) -> Iterator[Finding]:
+    for key, kind in kinds.items():
+        if key not in value:
+            if needed:
+                yield Finding(f"{where} {key}", "it is missing", "form")
+        elif type(value[key]) is not kind:
+            yield Finding(f"{where} {key}", f"it is {brief(value[key])}", "form")
+
+
+def _cell_shapes(cells: Any, name: str, kinds: Mapping[str, type]) -> Iterator[Finding]:
+    if not isinstance(cells, list):
+        return
+    seen: set[str] = set()
+    for at, cell in enumerate(cells):
+        where = f"{name} cell {at}"
+        if not isinstance(cell, dict):
+            yield Finding(where, f"it is {brief(cell)}", "form")
+            continue
+        yield from _kinds(cell, where, kinds)
+        id_ = cell.get("id")
+        if isinstance(id_, str):
+            if id_ in seen:
+                yield Finding(where, f"the id {brief(id_)} stands twice", "form")
+            seen.add(id_)
+        outputs = cell.get("outputs", [])
+        if not isinstance(outputs, list) or not all(isinstance(one, dict) for one in outputs):
+            yield Finding(f"{where} outputs", "they are not a list of objects", "form")
+        if name == NOTEBOOK and text_of(cell) is None:
+            yield Finding(f"{where} source", "it is not a text", "form")
+
+
+def text_of(cell: Mapping[str, Any]) -> str | None:
+    """The source of a notebook's cell: a string, or a list of lines."""
+    source = cell.get("source")
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        return "".join(source)
+    return source if isinstance(source, str) else None
+
+
+def agreement(
+    record: Mapping[str, Any],
+    nb: Mapping[str, Any],
+    source: tuple[str, bytes],
+    version: str,
+    notes: list[str],
+) -> Iterator[Finding]:
+    """`source` is the name and the bytes of the task as it was run."""
+    yield from _heads(record, nb)
+    yield from _cells(record, nb)
+    yield from _outcome(record)
+    yield from _parameters(record, nb)
+    yield from _task(record, nb, source, version, notes)
+
+
+def _heads(record: Mapping[str, Any], nb: Mapping[str, Any]) -> Iterator[Finding]:
+    """The notebook's metadata against the record."""
+    ours, papermill = (nb["metadata"].get(key) for key in ("quire", "papermill"))
+    plan = record["plan"]
+    ok = record["outcome"] == "ok"
+    yield from _same(
+        "quire", ours, {key: record.get(key) for key in ("run_id", "uuid", "outcome", "parent")}
+    )
+    yield from _same(
+        "papermill",
+        papermill,
+        {
+            "parameters": plan.get("parameters", {}),
+            "default_parameters": plan.get("defaults", {}),
+            "input_path": record["task"],
+            "start_time": record["started"] or None,
+            "end_time": record["finished"] or None,
+            "duration": record.get("duration"),
+            "exception": None if ok else True,
+        },
+    )
+    if record["kernel"] != plan.get("kernel", {}):
+        yield Finding(f"{RECORD} kernel", "it is not the kernel of the plan", "disagree")
+
+
+def _same(section: str, told: Any, wanted: Mapping[str, Any], cell: str = "") -> Iterator[Finding]:
+    place = (
+        f"{NOTEBOOK} cell {cell} metadata.{section}" if cell else f"{NOTEBOOK} metadata.{section}"
+    )
+    if not isinstance(told, dict):
+        yield Finding(place, "it is missing", "disagree")
+        return
+    for key, value in wanted.items():
+        if not _equal(told.get(key), value):
+            what = f"it says {brief(told.get(key))}, the record {brief(value)}"
+            yield Finding(f"{place}.{key}", what, "disagree")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """True is 1 in Python, and not in JSON."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _cells(record: Mapping[str, Any], nb: Mapping[str, Any]) -> Iterator[Finding]:
+    told = {cell["id"]: cell for cell in record["cells"]}
+    shown = {cell["id"]: cell for cell in nb["cells"]}
+    for id_ in told.keys() - shown.keys():
+        yield Finding(f"cell {id_}", "it is in the record and not in the notebook", "disagree")
+    for id_ in shown.keys() - told.keys():
+        yield Finding(f"cell {id_}", "it is in the notebook and not in the record", "disagree")
+    if told.keys() == shown.keys() and list(told) != list(shown):
+        yield Finding(NOTEBOOK, "its cells are in another order than the record's", "disagree")
+    for id_ in told:
+        if id_ in shown:
+            yield from _cell(told[id_], shown[id_])
+
+
+def _cell(told: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[Finding]:
+    id_, metadata = told["id"], shown["metadata"]
+    wanted = {"cell_type": told["kind"]}
+    if told["kind"] == "code":
+        wanted["execution_count"] = told.get("execution_count")
+        yield from _same("quire", metadata.get("quire"), {"status": told["status"]}, id_)
+    yield from _same("papermill", metadata.get("papermill"), _timing(told), id_)
+    for key, value in wanted.items():
+        if not _equal(shown.get(key), value):
+            what = f"the notebook says {brief(shown.get(key))}, the record {brief(value)}"
+            yield Finding(f"cell {id_} {key}", what, "disagree")
+    if _tags(told.get("tags")) != _tags(metadata.get("tags")):
+        yield Finding(f"cell {id_} tags", "the notebook has others than the record", "disagree")
+    idle = told["status"] in ("not run", "text")
+    if idle and (shown.get("outputs") or shown.get("execution_count") is not None):
+        yield Finding(f"cell {id_}", "it has outputs and never ran", "disagree")
+
+
+def _tags(tags: Any) -> set[str]:
+    return {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set()
+
+
+def _timing(told: Mapping[str, Any]) -> dict[str, Any]:
+    idle = told["status"] in ("text", "not run", "skipped")
+    return {
+        "exception": None if idle else told["status"] not in ("ok", "carried"),
+        "start_time": told.get("started") or None,
+        "end_time": told.get("finished") or None,
+        "duration": told.get("duration"),
+    }
+
+
+def _outcome(record: Mapping[str, Any]) -> Iterator[Finding]:
+    ok = record["outcome"] == "ok"
+    if ok != (record.get("error") is None):
+        what = f"the outcome is {brief(record['outcome'])}, the error {brief(record.get('error'))}"
+        yield Finding(f"{RECORD} error", what, "disagree")
+    resumed = record["plan"].get("mode", "clean") != "clean"
+    ids = set()
+    for cell in record["cells"]:
+        ids.add(cell["id"])
+        status, tags = cell["status"], _tags(cell.get("tags"))
+        failed = status == "failed" and "raises-exception" not in tags
+        if ok and (failed or status in _BROKEN):
+            what = f"the run is ok, this cell {status}"
+            yield Finding(f"cell {cell['id']} status", what, "disagree")
+        if status == "carried" and not resumed:
+            what = "it is carried over from another run, this one says it is clean"
+            yield Finding(f"cell {cell['id']} status", what, "disagree")
+    for name, result in record["results"].items():
+        if not isinstance(result, dict) or result.get("cell") not in ids:
+            what = "no cell of this run can have glued it"
+            yield Finding(f"{RECORD} results.{name}", what, "disagree")
+
+
+def _parameters(record: Mapping[str, Any], nb: Mapping[str, Any]) -> Iterator[Finding]:
+    """The cell that set the parameters against the record, as far as it is plain Python."""
+    values = record["plan"].get("parameters", {})
+    if not values or record["plan"].get("language", "python") != "python":
+        return
+    cells = [c for c in nb["cells"] if INJECTED_TAG in _tags(c["metadata"].get("tags"))]
+    if len(cells) != 1:
+        what = f"the notebook has {len(cells)} cells that set them, not one"
+        yield Finding("parameters", what, "disagree")
+        return
+    source = text_of(cells[0]) or ""
+    set_here = _assigned(source)
+    if set_here is None or _MASKED in source:
+        return
+    for name in values.keys() ^ set_here.keys():
+        what = "the record has it, the notebook does not set it"
+        if name in set_here:
+            what = "the notebook sets it, the record does not have it"
+        yield Finding(f"parameters {name}", what, "disagree")
+    for name, node in set_here.items():
+        known, value = _literal(node)
+        if known and name in values and not _equal(value, values[name]):
+            what = f"the notebook sets {brief(value)}, the record has {brief(values[name])}"
+            yield Finding(f"parameters {name}", what, "disagree")
+
+
+def _assigned(source: str) -> dict[str, ast.expr] | None:
+    """`name = value` lines; None for what is more than that."""
+    found: dict[str, ast.expr] = {}
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in body:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            return None
+        found[node.targets[0].id] = node.value
+    return found
+
+
+def _literal(node: ast.expr) -> tuple[bool, Any]:
+    """The value as a record holds it, where it is certain. A set has no order."""
+    if any(isinstance(part, ast.Set | ast.Call) for part in ast.walk(node)):
+        return False, None
+    try:
+        return True, _scrubbed(jsonable(ast.literal_eval(node)))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False, None
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value)
+    if isinstance(value, list):
+        return [_scrubbed(item) for item in value]
+    if isinstance(value, dict):
+        return {scrubbed(key): _scrubbed(item) for key, item in value.items()}
+    return value
+
+
+def _task(
+    record: Mapping[str, Any],
+    nb: Mapping[str, Any],
+    source: tuple[str, bytes],
+    version: str,
+    notes: list[str],
+) -> Iterator[Finding]:
+    """The task as it was run against the record and the notebook's cells."""
+    name, data = source
+    if not name:
+        return
+    if _MASKED.encode() in data:
+        notes.append(f"{name}: it holds masked text, so its cells were not compared")
+        return
+    digest = record["plan"].get("source_sha256")
+    if digest is not None and digest != hashlib.sha256(data).hexdigest():
+        yield Finding(name, "it is not the source of the plan", "disagree")
+    yield from _ids(nb)
+    engine = record.get("engine")
+    if not version or not isinstance(engine, dict) or engine.get("version") != version:
+        notes.append(f"{name}: another version of the engine read it; its cells were not compared")
+        return
+    try:
+        document = formats.loads(
+            data.decode("utf-8", "surrogatepass"), f".{name.partition('.')[2]}"
+        )
+    except (QuireError, ValueError, RecursionError) as error:
+        yield Finding(name, f"it cannot be read as a task: {error}", "disagree")
+        return
+    injected = bool(record["plan"].get("parameters"))
+    wanted = {
+        cell.id: scrubbed(cell.source)
+        for cell in document.cells
+        if not (injected and INJECTED_TAG in cell.tags)
+    }
+    found = {
+        cell["id"]: text_of(cell)
+        for cell in nb["cells"]
+        if not (injected and INJECTED_TAG in _tags(cell["metadata"].get("tags")))
+    }
+    for id_ in [*wanted, *(id_ for id_ in found if id_ not in wanted)]:
+        if wanted.get(id_) != found.get(id_):
+            what = f"its code is not what {name} says"
+            if id_ not in found or id_ not in wanted:
+                what = f"it is only in {name}" if id_ in wanted else f"it is not in {name}"
+            yield Finding(f"cell {id_}", what, "disagree")
+
+
+def _ids(nb: Mapping[str, Any]) -> Iterator[Finding]:
+    """A cell's id holds a digest of its code."""
+    for cell in nb["cells"]:
+        text = text_of(cell) or ""
+        # A lone surrogate was written as a question mark: then the code is not all there.
+        if _MASKED in text or "?" in text:
+            continue
+        if _STEM.sub("", cell["id"]) != digest_id(cell["cell_type"], text):
+            yield Finding(
+                f"cell {cell['id']}", "its code is not what its id stands for", "disagree"
+            )

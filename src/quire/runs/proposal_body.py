@@ -1,0 +1,251 @@
+"""What a proposal says of the runs behind it: Markdown for a forge, from records alone.
+
+Everything that a notebook or its author chose is a stranger's text to the forge: it may neither
+become markup nor name people, issues or addresses. Values stand in code spans, where forges look
+for none of these; prose is escaped, and what they would find in it is broken by a space without
+width.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from . import summary
+from .markdown import code, fenced, table
+from .plan import jsonable
+from .printed import plain, scrubbed
+from .record import CellRecord, Record
+
+MARK = "<!-- quire: what follows is written by `quire propose`; words of your own go above -->"
+LIMIT = 60_000  # GitHub takes 65,536 characters
+OWN_LIMIT = 20_000
+TASKS = 20  # told in full
+ROWS = 50
+INTRO = 600
+COMMAND = 2_000
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&^{}])")
+_OPENING = re.compile(r"^([-+=:]|\d{1,9}(?=[.)]))")
+_FOUND = re.compile(r"@(?=\w)|#(?=\w)|!(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+_BREAK = "\u200b"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A task of the change and what its run says; no record: no run of this version exists."""
+
+    path: str  # from the top of the repository
+    title: str = ""
+    intro: str = ""  # its first Markdown
+    record: Record | None = None
+    verified: str = ""  # what `quire verify` says of the run, in one line
+    notebook: str = ""  # the address of the executed notebook
+    kept: str = ""  # where the run is archived, where there is no address
+    gone: bool = False  # the change removes it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the change is to be had."""
+
+    branch: str
+    remote: str = ""  # empty: the branch is in this repository
+    folder: str = ""  # the workspace, from the top of the repository
+
+
+def render(own: str, tasks: Sequence[Told], place: Place) -> str:
+    """`own` is what the author says; it is the only part that is taken as it is."""
+    for cells, results in ((ROWS, ROWS), (0, ROWS), (0, 10), (0, 0)):
+        parts = [MARK, *_parts(tasks, place, cells, results)]
+        text = scrubbed("\n\n".join(part for part in parts if part)) + "\n"
+        if len(text) + OWN_LIMIT <= LIMIT:
+            break
+    else:
+        text = text[: LIMIT - OWN_LIMIT].rpartition("\n\n")[0] + "\n"
+    own = own.replace(MARK, "").strip()
+    return f"{own}\n\n{text}" if own else text
+
+
+def own_words(body: str) -> str:
+    """What the author said, of a body that `render` made."""
+    return body.partition(MARK)[0].strip()
+
+
+def address_of(body: str, run_id: str) -> str:
+    """The address of a run's executed notebook in a body that `render` made, or ''."""
+    row = re.escape(f"| Run | {code(run_id)} |")
+    link = r"\| Executed notebook \| \[`notebook\.ipynb`\]\(<([^>\n]+)>\) \|"
+    found = re.search(rf"^{row}$(?:\n\|.*)*?\n{link}$", body, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def prose(text: str) -> str:
+    """One line of text that stays text."""
+    text = _FOUND.sub(lambda found: found[0] + _BREAK, summary.one_line(text))
+    text = _SPECIAL.sub(r"\\\1", text)
+    return _OPENING.sub(lambda f: f"{f[1]}\\" if f[1].isdigit() else f"\\{f[1]}", text)
+
+
+def _parts(tasks: Sequence[Told], place: Place, cells: int, results: int) -> Iterator[str]:
+    if not tasks:
+        yield "This change touches no task."
+    for told in tasks[:TASKS]:
+        yield from _task(told, place, cells, results)
+    if len(tasks) > TASKS:
+        rest = ", ".join(code(told.path) for told in tasks[TASKS:][:ROWS])
+        yield f"And {len(tasks) - TASKS} more: {rest}"
+
+
+def _task(told: Told, place: Place, cells: int, results: int) -> Iterator[str]:
+    yield f"## {prose(_cut(told.title, 200)) or code(told.path)}"
+    if told.title:
+        yield code(told.path)
+    if told.gone:
+        yield "This task is removed."
+        return
+    yield from _intro(told)
+    record = told.record
+    if record is None:
+        yield "**No archived run of this version exists.** To make one:"
+        again = f"quire propose --branch {_word(place.branch)}"
+        yield _commands([*_there(place), f"quire run {_file(told, place)}", again])
+        return
+    yield _facts(told, record)
+    _, why = summary.failure(record)
+    if why:
+        yield f"**{summary.worded(record.outcome)}**: {code(why)}"
+    yield from _results(record, results)
+    yield from _cells(record, cells)
+    yield "### To reproduce"
+    yield _commands(
+        [
+            *_there(place),
+            f"quire run {_file(told, place)}{_given(record)}",
+            f"quire verify {_word(record.run_id)}",
+            f"quire replay {_word(record.run_id)}",
+        ]
+    )
+
+
+def _intro(told: Told) -> Iterator[str]:
+    text = "\n".join(
+        line for line in plain(told.intro).split("\n") if not line.lstrip().startswith("#")
+    )
+    left = INTRO
+    for paragraph in re.split(r"\n\s*\n", text):
+        words = _cut(summary.one_line(paragraph), left)
+        if words:
+            yield prose(words)
+        left -= len(words)
+        if left <= 0:
+            return
+
+
+def _facts(told: Told, record: Record) -> str:
+    rows = [("Outcome", f"**{summary.worded(record.outcome)}**")]
+    rows += [(label, code(_cut(value, 300))) for label, value in summary.facts(record) if value]
+    rows.append(("Verify", prose(told.verified) or "not archived: there is nothing to verify"))
+    if told.notebook:
+        rows.append(
+            ("Executed notebook", f"[{code('notebook.ipynb')}](<{_address(told.notebook)}>)")
+        )
+    elif told.kept:
+        rows.append(("Executed notebook", code(told.kept)))
+    given = list(summary.parameters(record))
+    for name, value, is_default in given[:ROWS]:
+        note = " (default)" if is_default else ""
+        rows.append((f"Parameter {code(_cut(name, 100))}", f"{code(value)}{note}"))
+    if len(given) > ROWS:
+        rows.append(("Parameters", f"{len(given) - ROWS} more"))
+    return table(("", ""), rows)
+
+
+def _results(record: Record, limit: int) -> Iterator[str]:
+    if not record.results:
+        return
+    yield "### Results"
+    rows = []
+    for name, result in list(record.results.items())[:limit]:
+        if summary.is_table(result):
+            shown = f"table of {summary.row_count(result.value, len(result.value['rows']))}"
+        elif result.kind == "display":
+            shown = "a display: see the notebook"
+        else:
+            shown = code(summary.brief_json(result.value))
+        rows.append((code(_cut(name, 100)), shown))
+    if rows:
+        yield table(("Name", "Value"), rows)
+    if len(record.results) > limit:
+        yield f"{len(record.results) - limit} more are in the record."
+
+
+def _cells(record: Record, limit: int) -> Iterator[str]:
+    ran = [cell for cell in record.cells if cell.kind == "code"]
+    if not ran or not limit:
+        return
+    yield "### Cells"
+    rows = [
+        (str(record.cells.index(cell)), _name(cell), summary.worded(cell.status), _took(cell))
+        for cell in ran[:limit]
+    ]
+    yield table(("Cell", "", "Status", "Took"), rows)
+    if len(ran) > limit:
+        yield f"{len(ran) - limit} more are in the record."
+
+
+def _name(cell: CellRecord) -> str:
+    first = cell.title.strip() or next((s for s in cell.source.split("\n") if s.strip()), "")
+    return code(_cut(first, 60)) if first else ""
+
+
+def _took(cell: CellRecord) -> str:
+    return "" if cell.status in ("not run", "skipped") else summary.took(cell.duration)
+
+
+def _there(place: Place) -> Iterator[str]:
+    if place.remote:
+        yield f"git fetch {_word(place.remote)} {_word(place.branch)}"
+    yield f"git switch {_word(place.branch)}"
+    if place.folder not in ("", "."):
+        yield f"cd {_word(place.folder)}"
+
+
+def _file(told: Told, place: Place) -> str:
+    prefix = "" if place.folder in ("", ".") else f"{place.folder}/"
+    path = told.path.removeprefix(prefix)
+    return _word(f"./{path}" if path.startswith("-") else path)
+
+
+def _given(record: Record) -> str:
+    """The parameters as they were given; as YAML, which says their types."""
+    defaults = record.plan.get("defaults")
+    known = defaults if isinstance(defaults, dict) else {}
+    values = {k: v for k, v in record.parameters.items() if k not in known or known[k] != v}
+    if not values:
+        return ""
+    words = f" -y {_word(json.dumps(jsonable(values)))}"
+    return words if len(words) <= COMMAND else "  # the parameters are in the record"
+
+
+def _word(text: str) -> str:
+    """One word of a command line, whatever is in it."""
+    if text.isprintable():
+        return shlex.quote(text)
+    safe = text.encode("unicode_escape").decode("ascii").replace("'", "\\'")
+    return f"$'{safe}'"
+
+
+def _commands(lines: Sequence[str]) -> str:
+    return fenced("\n".join(f"$ {line}" for line in lines), "console")
+
+
+def _address(url: str) -> str:
+    return re.sub(r"[<>\s|\\`]", lambda found: f"%{ord(found[0]):02X}", url)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: max(0, limit)]}…"

@@ -1,0 +1,271 @@
+"""The archive as a branch: a commit for each run, made beside the working tree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ..errors import GitError, RunNotFound
+from .archive import (
+    LARGEST,
+    RUNS,
+    Link,
+    Sign,
+    checked_files,
+    choose,
+    differs,
+    is_run_file,
+    is_run_id,
+    run_folder,
+    sealed,
+)
+from .files import write_atomic
+from .git import Repository, branch_name
+from .gitexchange import TIMEOUT, Exchanged, Rules, exchange
+from .gitlinks import MARKER, ROOT, links, marker_problem, run_message, seal_of
+from .gitlog import GitLog, Look, Step, own_folder, tidy
+from .gitread import Commit, Entry, Objects, entries, tree
+
+Objection = Callable[[bytes, str], str]
+
+
+class GitArchive:
+    kind = "git"
+
+    def __init__(
+        self,
+        repository: Repository,
+        branch: str,
+        sign: Sign | None,
+        remote: str = "",
+        objection: Objection | None = None,
+    ) -> None:
+        """`remote` is the one a fresh clone takes the archive from. `objection` says what is wrong
+        with a seal before a run is sealed anew; empty: nothing."""
+        self.branch = branch_name(branch)
+        self.where = f"git branch {branch}"
+        self.repository = repository
+        self.log = GitLog(repository, f"refs/heads/{branch}", start=self._cloned)
+        self._sign = sign
+        self._remote = remote
+        self._objection = objection
+
+    def _cloned(self) -> str | None:
+        """Where a clone has what it was cloned with, as long as it has no branch of its own."""
+        remote = self.repository.remote(self._remote)
+        return f"refs/remotes/{remote}/{self.branch}" if remote else None
+
+    # Adding.
+
+    def add(self, run_id: str, files: Mapping[str, bytes]) -> str:
+        folder = run_folder(run_id)
+        checked_files(files)
+        parent: str | None = None
+
+        def make(look: Look) -> list[Step]:
+            nonlocal parent
+            parent = look.tip
+            self._must_be_ours(look)
+            if look.tip is not None and look.found[folder] is not None:
+                if self._files(look.tip, run_id) != dict(files):
+                    raise differs(run_id, f"the branch {self.branch}")
+                return []
+            paths = {f"{folder}/{name}": data for name, data in files.items()}
+            step = Step(paths, run_message(run_id, files, self._sign))
+            return [step] if look.tip else [ROOT, step]
+
+        commit = self.log.change(make, (MARKER, folder))
+        assert commit is not None
+        if commit != parent:
+            self._witnessed(parent, commit)
+        return folder
+
+    def _must_be_ours(self, look: Look) -> None:
+        if look.tip is None:
+            return
+        problem = marker_problem(look.found[MARKER])
+        if problem:
+            raise GitError(
+                f"the branch {self.branch} {problem}",
+                hint='choose another name: archive.branch = "run-reports" in quire.toml',
+            )
+
+    # Reading.
+
+    def path(self, run_id: str) -> str:
+        return run_folder(run_id)
+
+    def ids(self) -> list[str]:
+        tip = self._tip()
+        if tip is None:
+            return []
+        folders = entries(self.repository, tip, f"{RUNS}/", folders=True)
+        names = [(entry.path, entry.path.rpartition("/")[2]) for entry in folders]
+        return sorted(
+            (name for path, name in names if is_run_id(name) and run_folder(name) == path),
+            reverse=True,
+        )
+
+    def _tip(self) -> str | None:
+        look = self.log.look(MARKER)
+        self._must_be_ours(look)
+        return look.tip
+
+    def files(self, run_id: str) -> dict[str, bytes]:
+        tip = self._tip()
+        found = self._files(tip, run_id) if tip else None
+        if found is None:
+            raise RunNotFound(f"the archive has no run {run_id!r}", hint="`quire log` lists them")
+        return found
+
+    def _files(self, tip: str, run_id: str) -> dict[str, bytes] | None:
+        with Objects(self.repository) as objects:
+            listed = _listed(objects, tip, run_id)
+            if listed is None:
+                return None
+            odd = next((e.path for e in listed if not _is_plain(e)), None)
+            if odd is not None:
+                raise GitError(
+                    f"{run_folder(run_id)} holds {odd!a}, which is no file of a run",
+                    hint=f"quire verify {run_id} says more",
+                )
+            return _contents(objects, listed)
+
+    def each(self, ids: Iterable[str]) -> Iterator[tuple[str, dict[str, bytes]]]:
+        tip = self._tip()
+        with Objects(self.repository) as objects:
+            for run_id in ids if tip else ():
+                assert tip is not None
+                yield run_id, _contents(objects, _listed(objects, tip, run_id) or [])
+
+    def find(self, name: str) -> str:
+        return choose(self, name)
+
+    def history(self) -> Iterator[Link]:
+        tip = self.log.tip()
+        return links(self.repository, tip) if tip else iter(())
+
+    # What this repository has acknowledged, told apart from what the branch says.
+
+    @property
+    def _witness(self) -> Path:
+        return own_folder(self.repository) / f"{self.branch.replace('/', '%2F')}.tip"
+
+    def witness_problem(self) -> str | None:
+        known = self._known()
+        tip = self.log.tip()
+        if not known or (tip and any(self._holds(tip, commit) for commit in known)):
+            return None
+        lost = known[-1]
+        if tip is None:
+            return (
+                f"the branch {self.branch} is gone with all its runs; it was at {lost[:12]}. "
+                f"To have it back: git branch {self.branch} {lost}"
+            )
+        told = f"the branch {self.branch} was at {lost[:12]} and does not hold it any more"
+        if self.repository.is_ancestor(tip, lost):
+            back = f"git update-ref refs/heads/{self.branch} {lost} {tip}"
+            return f"{told}: runs were removed. To have them back: {back}"
+        return f"{told}: runs were removed or changed. To look at them: git log {lost} ^{tip[:12]}"
+
+    def _known(self) -> list[str]:
+        try:
+            return self._witness.read_text("ascii").split()
+        except (OSError, ValueError):
+            return []
+
+    def _holds(self, tip: str, commit: str) -> bool:
+        return tip == commit or self.repository.is_ancestor(commit, tip)
+
+    def _witnessed(self, parent: str | None, commit: str) -> None:
+        """Go on only from what was known: a branch that has lost runs stays one that has."""
+        known = self._known()
+        if all(old == parent or self._holds(commit, old) for old in known):
+            self._write_witness(commit)
+
+    def _write_witness(self, *commits: str) -> None:
+        # Where this cannot be written the run is archived all the same.
+        with contextlib.suppress(OSError, GitError):
+            write_atomic(self._witness, "\n".join(commits).encode() + b"\n", durable=False)
+
+    # Other repositories.
+
+    def push(self, remote: str, timeout: float = TIMEOUT) -> Exchanged:
+        """Send what only we have, take what only they have."""
+        # Every archive begins for itself; its first commit adds no run.
+        rules = Rules(self._check, lambda commit: not commit.parents, self._remake, self._moving)
+        return exchange(self.log, remote, rules, timeout)
+
+    def _check(self, ours: str | None, theirs: str | None) -> None:
+        """Neither take nor send what is no archive, or one in which runs were changed."""
+        for tip, others, whose in ((theirs, ours, "the remote's"), (ours, theirs, "this")):
+            if tip is None:
+                continue
+            self._check_marker(tip, whose)
+            base = self.repository.ask("merge-base", tip, others).text if others else ""
+            for link in links(self.repository, tip, base or None):
+                if link.problems:
+                    raise GitError(
+                        f"{whose} branch {self.branch} has a commit {link.place[:12]} "
+                        f"that {link.problems[0]}",
+                        hint=f"nothing was changed; look at it: git show {link.place}",
+                    )
+
+    def _check_marker(self, tip: str, whose: str) -> None:
+        with Objects(self.repository) as objects:
+            problem = marker_problem(objects.read(f"{tip}:{MARKER}", 1000))
+        if problem:
+            raise GitError(
+                f"{whose} branch {self.branch} {problem}",
+                hint='choose another name: archive.branch = "run-reports" in quire.toml',
+            )
+
+    def _remake(self, commit: Commit, step: Step) -> Step:
+        """The same run after another one: sealed anew, by whoever pushes."""
+        if len(step.files) != len(commit.changes):
+            raise GitError(
+                f"{next(iter(step.files))} is missing in the other archive",
+                hint=f"look at it: git show {commit.id}",
+            )
+        paths = {path: data for path, data in step.files.items() if data is not None}
+        run_id = next(iter(paths)).split("/")[4]
+        files = {path.rpartition("/")[2]: data for path, data in paths.items()}
+        seal, _ = seal_of(commit.message, run_id)
+        data = sealed(run_id, commit.parents[0], files)
+        if self._objection is not None and (why := self._objection(data, seal)):
+            raise GitError(
+                f"the run {run_id} would have to be sealed anew, but its seal is not good: {why}",
+                hint="quire verify --all says more; if you know the key: quire key trust",
+            )
+        return Step(step.files, run_message(run_id, files, self._sign), author=step.author)
+
+    @contextlib.contextmanager
+    def _moving(self, old: str | None, new: str) -> Iterator[None]:
+        """A replay leaves the old tip behind. Until it is done, either may be found."""
+        lost = self.witness_problem()
+        if not lost and old is not None:
+            self._write_witness(new, old)
+        yield
+        if not lost and self.repository.resolve(self.log.ref) == new:
+            self._write_witness(new)
+
+    def tidy(self) -> None:
+        tidy(self.repository)
+
+
+def _listed(objects: Objects, tip: str, run_id: str) -> list[Entry] | None:
+    data = objects.read(f"{tip}:{run_folder(run_id)}")
+    try:
+        return None if data is None else list(tree(data, len(tip)))
+    except ValueError:
+        return []  # a file where the folder should be
+
+
+def _is_plain(entry: Entry) -> bool:
+    return entry.mode == "100644" and is_run_file(entry.path)
+
+
+def _contents(objects: Objects, listed: Iterable[Entry]) -> dict[str, bytes]:
+    found = {e.path: objects.read(e.id, LARGEST) for e in listed if _is_plain(e)}
+    return {name: data for name, data in found.items() if data is not None}

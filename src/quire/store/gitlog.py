@@ -1,0 +1,346 @@
+"""A ref that only grows: each change is one commit on the last, made without a working tree.
+
+A change is one `git fast-import` that names the tip it stands on. git moves the ref only if that is
+still the tip, so of several writers each lands in turn and none is lost. When a change returns, its
+objects, its ref and the folders that hold them are on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import GitError, UsageError
+from .files import disk, sync_folder
+from .git import Repository, Said, refused
+from .gitread import Objects, entries
+from .gittalk import Talk
+
+TRIES = 60
+TURN = 10.0  # seconds to wait for other writers of this machine before going ahead all the same
+LOCK = 2000  # milliseconds git waits for the lock of a ref
+LARGEST = 256_000_000  # bytes of one file that is looked at
+ABANDONED = 86_400.0  # seconds after which nobody is still writing an unfinished pack
+PACKS = 50  # above which they are rolled up
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one commit changes: new contents by path, or None for a file that goes.
+
+    A message that speaks of the commit before it is a function of that commit's id.
+    """
+
+    files: Mapping[str, bytes | None]
+    message: str | Callable[[str | None], str]
+    who: str = ""  # `Name <mail> seconds +0000`; empty: the user of the repository, now
+    author: str = ""  # the same, where somebody else has made what is committed here
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The ref at one moment: its commit, and the files that were asked for (None: not there)."""
+
+    tip: str | None
+    found: Mapping[str, bytes | None]
+
+
+Make = Callable[[Look], Sequence[Step]]
+
+
+class GitLog:
+    def __init__(
+        self, repository: Repository, ref: str, *, start: Callable[[], str | None] | None = None
+    ) -> None:
+        """`start` names another ref to begin from as long as there is no `ref`: a fresh clone's."""
+        if not ref.startswith("refs/"):
+            raise UsageError(f"{ref!r} is not the full name of a ref", hint="refs/heads/reports")
+        self.repository = repository
+        self.ref = ref
+        self.start = start
+
+    # Reading.
+
+    def tip(self) -> str | None:
+        return self.look().tip
+
+    def look(self, *paths: str) -> Look:
+        with Objects(self.repository) as objects:
+            found = objects.info(f"{self.ref}^{{commit}}")
+            if found is None and self.start and (other := self.start()):
+                found = objects.info(f"{other}^{{commit}}")
+            if found is None:
+                return Look(None, dict.fromkeys(paths))
+            read = {path: objects.read(f"{found.id}:{path}", LARGEST) for path in paths}
+            return Look(found.id, read)
+
+    def read(self, path: str) -> bytes | None:
+        return self.look(path).found[path]
+
+    def paths(self, prefix: str = "") -> list[str]:
+        """The files at the tip, below a folder if one is given."""
+        tip = self.tip()
+        return [entry.path for entry in entries(self.repository, tip, prefix)] if tip else []
+
+    # Writing.
+
+    def append(self, files: Mapping[str, bytes | None], message: str) -> str:
+        """One commit on top of whatever is there then; its id."""
+        commit = self.change(lambda _: [Step(files, message)])
+        assert commit is not None
+        return commit
+
+    def change(self, make: Make, looks: Sequence[str] = ()) -> str | None:
+        """Ask `make` for steps as long as another writer is quicker; the commit on top.
+
+        `make` gets the tip and the files named in `looks` as they are there. Its steps land
+        together; with none, all stays as it is.
+        """
+        self.must_be_free()
+        with self.turn():
+            for attempt in range(TRIES):
+                # It starts while we look.
+                with Import(self.repository, self.ref) as stream:
+                    look = self.look(*looks)
+                    steps = make(look)
+                    if not steps:
+                        return look.tip
+                    stream.onto(look.tip)
+                    for step in steps:
+                        stream.commit(step)
+                    known = (self.repository.common / self.ref).parent.is_dir()
+                    if stream.finish():
+                        self.settle(deep=not known)
+                        return stream.tip
+                time.sleep(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
+        raise GitError(
+            f"{self.ref} moved {TRIES} times while this waited for its turn", hint="say it again"
+        )
+
+    def must_be_free(self) -> None:
+        """A branch that somebody has checked out would change under their feet."""
+        if not self.ref.startswith("refs/heads/") or not _may_be_checked_out(
+            self.repository, self.ref
+        ):
+            return
+        if place := self.repository.checked_out(self.ref):
+            raise GitError(
+                f"the branch {self.ref[11:]} is checked out in {place}",
+                hint=f"switch to another one there: git -C {place} switch -",
+            )
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """One writer of this repository at a time, so that few have to try again.
+
+        Only a courtesy: where locks do not work, or one is held for too long, git's own
+        comparison of the ref still lets nothing be lost.
+        """
+        try:
+            fd = os.open(own_folder(self.repository), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            yield
+            return
+        try:
+            end = time.monotonic() + TURN
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(random.uniform(0.001, 0.008))
+                except OSError:
+                    break
+            yield
+        finally:
+            os.close(fd)
+
+    def settle(self, *, deep: bool = True) -> None:
+        """git syncs files, not the folders that name them; `deep`: nor those above them."""
+        common = self.repository.common
+        with disk(str(common)):
+            sync_folder(common / "objects" / "pack")
+            if (common / "reftable").is_dir():
+                sync_folder(common / "reftable")
+            folder = (common / self.ref).parent
+            while folder.is_relative_to(common):
+                if folder.is_dir():
+                    sync_folder(folder)
+                if not deep:
+                    break
+                folder = folder.parent
+
+
+def _may_be_checked_out(repository: Repository, ref: str) -> bool:
+    """Quickly: git itself is asked only if some HEAD names the branch, or cannot be read."""
+    common = repository.common
+    if (common / "reftable").is_dir():
+        return True
+    try:
+        heads = [common / "HEAD", *(common / "worktrees").glob("*/HEAD")]
+        return any(head.read_bytes().strip() == f"ref: {ref}".encode() for head in heads)
+    except OSError:
+        return True
+
+
+def own_folder(repository: Repository) -> Path:
+    """Where we keep what belongs to the repository but is no part of it."""
+    folder = repository.common / "quire"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+class Import:
+    """One `git fast-import` into one ref. The ref moves in `finish`, or not at all."""
+
+    def __init__(
+        self, repository: Repository, ref: str, parent: str | None = None, *, force: bool = False
+    ) -> None:
+        """`force` for a private ref, which stands for nothing."""
+        self.tip = parent
+        self._repository = repository
+        self._ref = ref
+        args = ("--quiet", "--done", *(["--force"] if force else []))
+        self._talk = Talk(repository, "fast-import", *args, options=waiting())
+        self._user: str | None = None
+        self._count = 0
+
+    def onto(self, parent: str | None) -> None:
+        """What the first commit stands on."""
+        self.tip = parent
+
+    def __enter__(self) -> Import:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """Without `finish` git finds that its orders end too early, and leaves the ref alone."""
+        if error is None and self._count == 0:
+            with contextlib.suppress(GitError):
+                self._talk.say(b"done\n")  # nothing was ordered
+        self._talk.close()
+        if error is not None:
+            self._clear(str(error))
+
+    @property
+    def _who(self) -> str:
+        if self._user is None:
+            self._user = _user(self._repository)
+        return self._user
+
+    def commit(self, step: Step) -> str:
+        """The id the commit has; the next one stands on it."""
+        self._count += 1
+        message = step.message if isinstance(step.message, str) else step.message(self.tip)
+        lines = [f"commit {self._ref}", f"mark :{self._count}"]
+        lines += [f"author {step.author}"] if step.author else []
+        lines.append(f"committer {step.who or self._who}")
+        parts = [_line("\n".join(lines)), _data(message.encode("utf-8", "surrogateescape"))]
+        if self._count == 1 and self.tip is not None:
+            parts.append(_line(f"from {self.tip}"))  # later ones stand on the one before
+        for path, data in sorted(step.files.items()):
+            name = checked_path(path)
+            if data is None:
+                parts.append(_line(f"D {name}"))
+            else:
+                parts += [_line(f"M 100644 inline {name}"), _data(data)]
+        self._talk.say(*parts, _line(f"get-mark :{self._count}"))
+        self.tip = self._talk.line().decode("ascii")
+        return self.tip
+
+    def finish(self) -> bool:
+        """Whether the ref has moved to the last commit. If not, somebody else was quicker."""
+        self._talk.say(b"done\n")
+        said = self._talk.end()
+        if said.code and not is_race(said):
+            raise refused(said, ["fast-import"])
+        return said.code == 0
+
+    def _clear(self, said: str) -> None:
+        """What git leaves where it stopped: a report, and on a full disk what has filled it."""
+        left = [self._repository.git_dir / f"fast_import_crash_{self._talk.pid}"]
+        pack = self._repository.common / "objects" / "pack"
+        left += [pack / name for name in re.findall(r"\btmp_pack_\w+", said)]
+        for path in left:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def waiting() -> tuple[str, str]:
+    """An option of git: how long to wait for whoever holds a ref right now."""
+    return "-c", f"core.filesRefLockTimeout={LOCK}"
+
+
+def is_race(said: Said) -> bool:
+    """Whether git refused because the ref is not where we thought."""
+    return bool(
+        re.search(
+            r"Not updating .* does not contain|but expected|reference already exists"
+            r"|unable to resolve reference",
+            said.err,
+        )
+    )
+
+
+def _line(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape") + b"\n"
+
+
+def _data(data: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(data), data)
+
+
+def checked_path(path: str) -> str:
+    """A path as a tree may hold it, and as no stranger can bend it."""
+    parts = path.split("/")
+    bad = any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
+    if bad or re.search(r'[\x00-\x1f\x7f\\"]', path):
+        raise UsageError(f"{path!r} cannot be a path in git", hint="letters, digits, '-', '.', '/'")
+    return path
+
+
+def _user(repository: Repository) -> str:
+    said = repository.ask("var", "GIT_COMMITTER_IDENT")
+    # Whoever has not told git their name can run tasks all the same.
+    return said.text if said.code == 0 else f"Quire <quire@localhost> {int(time.time())} +0000"
+
+
+def tidy(repository: Repository, most: int = PACKS) -> bool:
+    """Roll the small packs of many changes up into few; whether there was something to do.
+
+    For when nobody waits. Packs that others add meanwhile stay as they are, and so does all that
+    a repository holds besides: git rolls up small packs only, and removes them when the new one
+    is on the disk.
+    """
+    pack = repository.common / "objects" / "pack"
+    try:
+        names = os.listdir(pack)
+        _sweep(pack, [name for name in names if name.startswith("tmp_pack_")])
+        count = sum(1 for name in names if name.endswith(".pack"))
+        if count <= most or repository.config("extensions.partialClone"):
+            return False
+        fd = os.open(own_folder(repository) / "tidy.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        said = repository.ask("repack", "--geometric=2", "-d", "-l", "--quiet", timeout=600)
+        return said.code == 0
+    except OSError:
+        return False  # somebody else is at it
+    finally:
+        os.close(fd)
+
+
+def _sweep(pack: Path, names: Sequence[str]) -> None:
+    """What a killed git was writing; git itself takes two weeks to be sure of that."""
+    for path in (pack / name for name in names):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                path.unlink()

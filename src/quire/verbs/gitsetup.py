@@ -1,0 +1,239 @@
+"""What a clone has to be told before git calls Quire: filter, drivers, attributes, hooks.
+
+All of it lies in the git folder of the clone, so it does not travel; `quire init` says it again in
+every clone. Here it is worked out, as values; `verbs/init.py` and `verbs/doctor.py` use it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..store.git import Repository
+from .githooks import HOOKS
+
+MARK = "# quire: written by `quire init`"
+# `-diff`: whoever has no driver, such as a forge, is told that there is something, and no JSON.
+ATTRIBUTES = {
+    "filter": "filter=quire",
+    "merge": "merge=quire",
+    "diff": "-diff",
+    "linguist-generated": "linguist-generated=true",
+}
+ATTRIBUTE_LINE = f"*.ipynb {' '.join(ATTRIBUTES.values())}"
+LOCAL_ATTRIBUTE = "*.ipynb diff=quire"
+_SET = {"filter": "quire", "merge": "quire", "diff": "unset", "linguist-generated": "true"}
+# Every hook that git may call, but for those whose mere presence changes what git does: such a one
+# is passed on only where a person has it.
+_PASSED_ON = (
+    "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit",
+    "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "pre-push", "pre-receive",
+    "update", "post-receive", "post-update", "pre-auto-gc", "sendemail-validate",
+)  # fmt: skip
+_ONLY_IF_THERE = ("push-to-checkout", "proc-receive", "reference-transaction", "post-index-change")
+
+_OWN_HOOK = """#!/bin/sh
+{mark}; delete this file to be rid of it
+# Brings the .ipynb of tasks up to date. Never fails what it follows.
+{function}
+(quire_does "$@") || :
+exit 0
+"""
+_CHAINED_HOOK = """#!/bin/sh
+{mark}
+# Your own hook comes first, with the same arguments and input; its exit status counts.
+name=${{0##*/}}
+here=${{0%/*}}
+own=
+while read -r key path; do
+  test "$path" = "$here" || own=$path
+done <<END
+$(git config --type=path --get-regexp '^(core|quire)\\.hookspath$')
+END
+test -n "$own" || own=${{here%/quire/hooks}}/hooks
+status=0
+if test -f "$own/$name" && test -x "$own/$name"; then
+  "$own/$name" "$@"
+  status=$?
+fi
+case $name in
+{ours})
+  {function}
+  (quire_does "$@") </dev/null || :
+  ;;
+esac
+exit $status
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How to call the Quire that this is, from anywhere; the one on the PATH where it is gone."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def here(cls, python: str = sys.executable) -> Program:
+        beside = Path(python).with_name("quire")
+        if beside.is_file() and os.access(beside, os.X_OK):
+            return cls((str(beside),))
+        return cls((python, "-P", "-m", "quire"))  # -P: no module of the repository's comes first
+
+    def function(self, *words: str, name: str = "q") -> str:
+        """A shell function. Git puts a call's arguments behind the last word of a command."""
+        rest = " ".join(words)
+        path, call = shlex.quote(self.words[0]), shlex.join(self.words)
+        return f'{name}() {{ test -x {path} && exec {call} {rest} "$@"; exec quire {rest} "$@"; }}'
+
+    def command(self, *words: str) -> str:
+        return f"{self.function(*words)}; q"
+
+
+def wanted_config(program: Program, *, external: bool) -> dict[str, str]:
+    """Keys and values for the configuration of this clone.
+
+    `external`: the user has a program of their own for diffs. It would be shown the JSON, were it
+    not for a driver's own command, which comes before it.
+    """
+
+    def expanded(*words: str) -> str:
+        return program.command(*words).replace("%", "%%")  # git fills in what follows a %
+
+    values = {
+        "filter.quire.clean": f"{expanded('git', 'clean')} %f",
+        "filter.quire.smudge": "cat",
+        "filter.quire.process": program.command("git", "process"),
+        "filter.quire.required": "true",
+        "diff.quire.textconv": program.command("git", "diff"),
+        "merge.quire.name": "notebooks by their source, else cell by cell",
+        "merge.quire.driver": f"{expanded('git', 'merge')} %O %A %B %P",
+    }
+    if external:
+        values["diff.quire.command"] = program.command("git", "diff", "--external")
+    return values
+
+
+def local_config(repository: Repository) -> dict[str, str]:
+    """What the configuration of this clone says; of several values the last."""
+    said = repository.ask("config", "--local", "--null", "--list")
+    entries = said.out.decode("utf-8", "surrogateescape").split("\0")
+    pairs = (entry.partition("\n") for entry in entries if entry)
+    return {key: value for key, _, value in pairs}
+
+
+def has_external_diff(repository: Repository) -> bool:
+    return bool(repository.config("diff.external"))
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Where hooks are to be, what they say, and what else has to change for that."""
+
+    files: Mapping[Path, str]
+    config: Mapping[str, str]
+    chained: bool
+    surplus: tuple[Path, ...] = ()  # of ours, no longer called for
+    blocked: str = ""  # why there can be none
+
+
+def wanted_hooks(repository: Repository, program: Program) -> Hooks:
+    """In git's own folder if nobody else is there; else in one of ours that calls the others."""
+    ours, plain = repository.common / "quire" / "hooks", repository.common / "hooks"
+    scope, path = _hooks_path(repository)
+    if path and scope in ("worktree", "command"):
+        return Hooks({}, {}, False, blocked=f"core.hooksPath is set for this {scope} to {path}")
+    elsewhere = path not in ("", str(ours))
+    foreign = [name for name in HOOKS if _exists(plain / name) and not is_ours(plain / name)]
+    if not path and not foreign:
+        return Hooks({plain / name: _own(program, name) for name in HOOKS}, {}, False)
+    if path == str(ours):
+        saved = local_config(repository).get("quire.hookspath", "")
+        own = repository.here / saved if saved else _other_path(repository, str(ours)) or plain
+    else:
+        own = repository.here / path if path else plain
+    extra = tuple(name for name in _ONLY_IF_THERE if os.access(own / name, os.X_OK))
+    text = _chained(program)
+    config = {"core.hooksPath": str(ours)}
+    if elsewhere and scope == "local":
+        config["quire.hooksPath"] = path
+    surplus = tuple(plain / name for name in HOOKS if is_ours(plain / name))
+    return Hooks(
+        {ours / name: text for name in (*HOOKS, *_PASSED_ON, *extra)}, config, True, surplus
+    )
+
+
+def _hooks_path(repository: Repository) -> tuple[str, str]:
+    """The scope and the value of `core.hooksPath` as git takes it; empty where it is not set."""
+    said = repository.ask("config", "--type=path", "--show-scope", "--get", "core.hooksPath")
+    scope, _, path = said.text.partition("\t")
+    return (scope, path) if said.code == 0 else ("", "")
+
+
+def _other_path(repository: Repository, ours: str) -> Path | None:
+    said = repository.ask("config", "--type=path", "--get-all", "core.hooksPath")
+    others = [path for path in said.text.split("\n") if path and path != ours]
+    return repository.here / others[-1] if others else None
+
+
+def _own(program: Program, name: str) -> str:
+    function = program.function("git", "hook", name, name="quire_does")
+    return _OWN_HOOK.format(mark=MARK, function=function)
+
+
+def _chained(program: Program) -> str:
+    function = program.function("git", "hook", '"$name"', name="quire_does")
+    return _CHAINED_HOOK.format(mark=MARK, function=function, ours="|".join(HOOKS))
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def is_ours(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return MARK.encode() in file.read(1000)
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    line: str  # to add to .gitattributes; empty: nothing
+    local: str  # to add to info/attributes
+    kept: tuple[str, ...]  # what the repository says otherwise, and keeps
+
+
+def wanted_attributes(repository: Repository, local: str, notebook: str) -> Attributes:
+    """`local` is info/attributes as it is; `notebook` a name to ask for."""
+    added = LOCAL_ATTRIBUTE in local.splitlines()
+    said = _attributes(repository, notebook, of_the_user=False)
+    if added:
+        said["diff"] = "unset"  # by .gitattributes; what is local overrides it
+    free = [name for name in ATTRIBUTES if said.get(name, "unspecified") == "unspecified"]
+    kept = tuple(
+        f"{name}: {said[name]}"
+        for name in ATTRIBUTES
+        if name not in free and said[name] != _SET[name]
+    )
+    ours = "diff" in free or said.get("diff") == "unset"
+    line = f"*.ipynb {' '.join(ATTRIBUTES[name] for name in free)}" if free else ""
+    return Attributes(line, LOCAL_ATTRIBUTE if ours and not added else "", kept)
+
+
+def effective_attributes(repository: Repository, notebook: str) -> dict[str, str]:
+    return _attributes(repository, notebook, of_the_user=True)
+
+
+def _attributes(repository: Repository, notebook: str, *, of_the_user: bool) -> dict[str, str]:
+    """What git takes to be set for a notebook, with or without a person's own settings."""
+    alone = () if of_the_user else ("-c", f"core.attributesFile={os.devnull}")
+    system = "0" if of_the_user else "1"
+    question = ("check-attr", "-z", *ATTRIBUTES, "--", notebook)
+    said = repository.ask(*alone, *question, GIT_ATTR_NOSYSTEM=system)
+    words = said.out.decode("utf-8", "surrogateescape").split("\0")
+    return dict(zip(words[1::3], words[2::3], strict=False))

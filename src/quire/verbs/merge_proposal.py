@@ -1,0 +1,119 @@
+"""Merge a proposal: through its forge, with notebooks made again from the merged text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ForgeError, QuireError
+from ..forge.protocol import Proposal
+from ..forge.rules import fit_number, must_be_mergeable
+from ..runs.printed import plain
+from ..store.git import Repository, branch_name
+from ..workspace import Workspace
+from . import branches, evidence
+from .regenerate import regenerated
+from .review import FETCH, FETCH_TIMEOUT, Review, review
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    number: int
+    commit: str
+    branch: str
+    base: str
+    regenerated: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "commit": self.commit,
+            "branch": self.branch,
+            "base": self.base,
+            "regenerated": list(self.regenerated),
+            "warnings": list(self.warnings),
+        }
+
+
+def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool = False) -> Merged:
+    """`force`: although a check fails or something does not verify. Asked-for changes still count.
+
+    The branch stays where it is.
+    """
+    repository = branches.working(ws)
+    forge = ws.forge
+    found = forge.proposal(fit_number(number))
+    must_be_mergeable(found)
+    looked = review(ws, number)
+    against = [*looked.problems, *_failing(looked.proposal)]
+    if against and not force:
+        raise ForgeError(
+            f"proposal {number} is not merged: {'; '.join(map(plain, against))}",
+            hint=f"quire review {number} says more; --force merges it all the same",
+        )
+    warnings = [f"merged all the same: {plain(each)}" for each in against]
+    warnings += [
+        f"the check {plain(check.context)} has not ended"
+        for check in looked.proposal.checks
+        if check.state == "pending"
+    ]
+    made: list[str] = []
+    tasks = _tasks(repository, looked)
+
+    def finish(tree: str) -> str:
+        mended, paths = regenerated(repository, tree, tasks)
+        made[:] = paths  # it may be asked for more than once
+        return mended
+
+    said = message.strip() or f"Merge proposal {number}: {found.title}"
+    commit = forge.merge(number, said, finish if forge.finishes else None)
+    if not forge.finishes:
+        made, told = _afterwards(repository, found, tasks)
+        warnings += told
+    return Merged(number, commit, found.branch, found.base, tuple(made), tuple(warnings))
+
+
+def _failing(proposal: Proposal) -> list[str]:
+    return [
+        f"the check {check.context} says {check.state}"
+        for check in proposal.checks
+        if check.state in ("failure", "error")
+    ]
+
+
+def _tasks(repository: Repository, looked: Review) -> list[str]:
+    return [
+        file.path
+        for file in evidence.tasks(repository, looked.change)
+        if file.suffix == ".py" and file.new is not None
+    ]
+
+
+def _afterwards(
+    repository: Repository, found: Proposal, tasks: list[str]
+) -> tuple[list[str], list[str]]:
+    """A server merges by itself: notebooks that are behind then get a commit of their own."""
+    base = branch_name(found.base)
+    remote = repository.remote()
+    if remote is None:
+        return [], []
+    ref = f"refs/remotes/{remote}/{base}"
+    try:
+        repository.git(
+            "fetch", *FETCH, "--", remote, f"+refs/heads/{base}:{ref}", timeout=FETCH_TIMEOUT
+        )
+        tip = repository.git("rev-parse", "--verify", ref)
+        old = repository.git("rev-parse", "--verify", f"{tip}^{{tree}}")
+        tree, made = regenerated(repository, old, tasks)
+        if not made:
+            return [], []
+        text = f"Make notebooks again after proposal {found.number}\n".encode()
+        commit = repository.git("commit-tree", tree, "-p", tip, input=text)
+        repository.git(
+            "push", "--quiet", "--", remote, f"{commit}:refs/heads/{base}", timeout=FETCH_TIMEOUT
+        )
+    except QuireError as error:
+        told = f"notebooks may be behind on {base}: {plain(error.message)}"
+        return [], [f"{told}; git pull, then quire sync and quire commit"]
+    return list(made), []

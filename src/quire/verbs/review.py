@@ -1,0 +1,273 @@
+"""Look at a proposal: what it says and changes, what its runs show, whether they verify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from ..document import formats
+from ..document.textdiff import unified
+from ..errors import ForgeError, QuireError, UsageError
+from ..forge.protocol import Forge, Proposal, State, Verdict
+from ..forge.rules import fit_commit, fit_number, must_be_open
+from ..runs.compare import Comparison, compare
+from ..runs.trust import LIST
+from ..store import commits
+from ..store.git import Repository, branch_name
+from ..workspace import Workspace
+from . import branches, evidence
+from .committed import EXEMPT
+from .covered import Coverage
+from .evidence import Difference, File, Ran
+from .keys import trust_of
+from .regenerate import in_step, side
+from .verify import Verdict as Proof
+from .verify import verify_run
+
+FETCH = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+FETCH_TIMEOUT = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A task of the change: the run of the proposed version, and the one of the base's."""
+
+    file: File
+    ran: Ran | None = None
+    proof: Proof | None = None
+    before: Ran | None = None
+    comparison: Comparison | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.file.path,
+            "change": self.file.kind,
+            "run_id": self.ran.run_id if self.ran else None,
+            "outcome": self.ran.record.outcome if self.ran else None,
+            "proof": self.proof.as_dict() if self.proof else None,
+            "before": self.before.run_id if self.before else None,
+            "comparison": self.comparison.as_dict() if self.comparison else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """An `.ipynb` of the change that shows what no run covers, or not what its `.py` says."""
+
+    path: str
+    uncovered: tuple[str, ...] = ()
+    in_step: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "uncovered": list(self.uncovered),
+            "in_step": self.in_step,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    proposal: Proposal
+    change: Difference
+    diff: str
+    tasks: tuple[Reviewed, ...]
+    notebooks: tuple[Notebook, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What speaks against believing what the proposal shows."""
+        found = [
+            f"the run {task.ran.run_id} of {task.file.path} does not verify"
+            for task in self.tasks
+            if task.ran and task.proof and not task.proof.ok
+        ]
+        found += [
+            f"{nb.path} shows what no archived run covers" for nb in self.notebooks if nb.uncovered
+        ]
+        return tuple(found)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **as_dict(self.proposal),
+            "body": self.proposal.body,
+            "comments": [
+                {"author": c.author, "at": c.at, "verdict": c.verdict, "text": c.text}
+                for c in self.proposal.comments
+            ],
+            "checks": [
+                {
+                    "context": c.context,
+                    "state": c.state,
+                    "description": c.description,
+                    "url": c.url,
+                    "at": c.at,
+                }
+                for c in self.proposal.checks
+            ],
+            "diff": self.diff,
+            "tasks": [task.as_dict() for task in self.tasks],
+            "notebooks": [nb.as_dict() for nb in self.notebooks],
+            "problems": list(self.problems),
+            "warnings": list(self.warnings),
+        }
+
+
+def as_dict(found: Proposal) -> dict[str, Any]:
+    """A proposal as a list shows it."""
+    return {
+        "number": found.number,
+        "title": found.title,
+        "branch": found.branch,
+        "base": found.base,
+        "head": found.head,
+        "state": found.state,
+        "author": found.author,
+        "at": found.at,
+        "url": found.url,
+        "merged": found.merged,
+    }
+
+
+def proposals(ws: Workspace, state: State | None = "open") -> list[Proposal]:
+    """Newest first; None for all."""
+    return ws.forge.proposals(state)
+
+
+def review(ws: Workspace, number: int) -> Review:
+    repository = branches.working(ws)
+    forge = ws.forge
+    found = forge.proposal(fit_number(number))
+    warnings: list[str] = []
+    base, head = _commits(repository, forge, found, warnings)
+    change = evidence.difference(repository, base, head)
+    tasks = tuple(_reviewed(ws, repository, change, found.base))
+    notebooks = tuple(_notebooks(ws, repository, change))
+    warnings += _warned(change, tasks, shared=bool(repository.remotes()))
+    return Review(found, change, _diff(repository, change), tasks, notebooks, tuple(warnings))
+
+
+def say(ws: Workspace, number: int, verdict: Verdict, text: str) -> Proposal:
+    """Approve, comment, or ask for changes; the proposal as it is then."""
+    forge = ws.forge
+    found = forge.proposal(fit_number(number))
+    if verdict != "approve" and not text.strip():
+        raise UsageError("nothing is said", hint="say what should change, or what you think of it")
+    if verdict == "comment":
+        forge.comment(number, text)
+    else:
+        must_be_open(found, "reviewed")
+        forge.review(number, verdict, text)
+    return forge.proposal(number)
+
+
+def _commits(
+    repository: Repository, forge: Forge, found: Proposal, warnings: list[str]
+) -> tuple[str, str]:
+    """The base and the head of a proposal; what is on a server only is fetched."""
+    head, base = fit_commit(found.head), branch_name(found.base)
+    remote = repository.remote() if forge.kind != "local" else None
+    if remote is not None:
+        ref = f"+refs/heads/{base}:refs/remotes/{remote}/{base}"
+        said = repository.ask("fetch", *FETCH, "--", remote, ref, timeout=FETCH_TIMEOUT)
+        if said.code:
+            warnings.append(f"{base} could not be fetched: it is shown as it was")
+        for spec in (f"refs/heads/{found.branch}", f"refs/pull/{found.number}/head"):
+            if repository.resolve(head) is None:
+                repository.ask("fetch", *FETCH, "--", remote, spec, timeout=FETCH_TIMEOUT)
+    if repository.resolve(head) is None:
+        raise ForgeError(
+            f"the commit {head[:12]} of proposal {found.number} is not here",
+            hint="git fetch --all, then look again",
+        )
+    if found.state == "merged" and found.merged is not None:
+        # Its base has it by now: what it changed is told against what that was before.
+        before = repository.resolve(f"{fit_commit(found.merged)}^1")
+        if before is not None:
+            return before, head
+    return branches.tip(repository, base, remote), head
+
+
+def _reviewed(
+    ws: Workspace, repository: Repository, change: Difference, base: str
+) -> Iterator[Reviewed]:
+    # The base's list: a proposal must not be able to bring the key it is signed with.
+    trust = trust_of(ws, revision=change.onto)
+    for file in evidence.tasks(repository, change):
+        task = evidence.task_name(ws, repository, file.path)
+        ran = evidence.run_of(ws, task, file.new)
+        proof = verify_run(ws, ran.run_id, trust=trust) if ran else None
+        # Main may have moved on since the branch left it.
+        now = repository.blob(change.onto, file.path)
+        before = evidence.run_of(ws, task, now)
+        if before is None and now is not None:
+            before = next(
+                (r for r in evidence.runs_of(ws, task) if _was_on(r, base) and r != ran), None
+            )
+        both = compare(before.record, ran.record) if before and ran else None
+        yield Reviewed(file, ran, proof, before, both)
+
+
+def _was_on(ran: Ran, branch: str) -> bool:
+    git = ran.record.origin.get("git")
+    return isinstance(git, dict) and git.get("branch") == branch
+
+
+def _notebooks(ws: Workspace, repository: Repository, change: Difference) -> Iterator[Notebook]:
+    coverage = Coverage(ws, trust_of(ws, revision=change.onto))
+    files = [f for f in change.files if f.suffix == ".ipynb" and f.new is not None]
+    # As the base has it: a proposal must not be able to excuse itself.
+    exempt = commits.attribute(repository, change.onto, "quire", [f.path for f in files])
+    for file in files:
+        assert file.new is not None
+        cells: tuple[str, ...] = ()
+        if exempt.get(file.path) != EXEMPT:
+            cells = tuple(str(found) for found in coverage.uncovered(file.new))
+        py = str(PurePosixPath(file.path).with_suffix(".py"))
+        here, there = side(repository.blob(change.head, py), py), side(file.new, file.path)
+        agrees = here is None or there is None or there.stamp is None or in_step(here, there)
+        if cells or not agrees:
+            yield Notebook(file.path, cells, agrees)
+
+
+def _warned(change: Difference, tasks: tuple[Reviewed, ...], *, shared: bool) -> Iterator[str]:
+    if LIST in change.others:
+        yield f"the change edits {LIST}: it says whom this repository trusts"
+    for task in tasks:
+        if task.ran is None and task.file.new is not None:
+            bring = "; quire push also brings the runs of others" if shared else ""
+            yield f"there is no archived run of this version of {task.file.path}{bring}"
+
+
+def _diff(repository: Repository, change: Difference) -> str:
+    """Git's own, without notebooks; those that are the source themselves are told as text."""
+    raw = repository.raw(
+        "diff-tree",
+        "-p",
+        "-r",
+        "-M",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        change.since,
+        change.head,
+        "--",
+        ":(top)",
+        ":(top,exclude,icase)*.ipynb",
+    )
+    parts = [raw.decode("utf-8", "replace")]
+    for file in evidence.tasks(repository, change):
+        if file.suffix == ".ipynb":
+            old, new = (_as_text(data, file.path) for data in (file.old, file.new))
+            parts.append(unified(old, new, file.path))
+    return "".join(parts)
+
+
+def _as_text(data: bytes | None, path: str) -> list[str]:
+    try:
+        return formats.dumps(evidence.document(data, path), ".py").splitlines(keepends=True)
+    except QuireError:
+        return ["(this notebook cannot be read)\n"]

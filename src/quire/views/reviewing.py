@@ -1,0 +1,123 @@
+"""A proposal on a terminal. Every text in it is a stranger's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..runs.compared import lines
+from ..runs.printed import plain
+from ..runs.proposal_body import MARK
+from ..runs.summary import one_line, when
+from .cli import App
+from .progress import COLOUR
+
+if TYPE_CHECKING:
+    from ..verbs.review import Review, Reviewed
+
+_LOOKS = {"head": "bold", "added": "green", "removed": "red", "hunk": "blue", "note": "dim"}
+_CHECKS = {"success": "green", "failure": "red", "error": "red", "pending": "yellow"}
+_SAID = {"approve": "approved", "request_changes": "requests changes", "comment": "says"}
+CELLS = 5
+
+
+def show_review(app: App, seen: Review) -> None:
+    term, found = app.terminal, seen.proposal
+    term.out(term.paint(f"{found.number}: {one_line(found.title)}", "bold"))
+    where = f"{one_line(found.branch)} into {one_line(found.base)}"
+    term.out(f"{found.state}, {where}, by {one_line(found.author)}, {when(plain(found.at))}")
+    if found.url:
+        term.out(one_line(found.url))
+    if found.merged:
+        term.out(f"merged as {one_line(found.merged)[:10]}")
+    body = plain(found.body).replace(MARK, "").strip()
+    if body:
+        term.out()
+        term.out(body)
+    _said(app, seen)
+    _heading(app, "source")
+    for row in plain(seen.diff).rstrip("\n").split("\n"):
+        term.out(term.paint(row, _look(row)))
+    for task in seen.tasks:
+        _task(app, task)
+    _notebooks(app, seen)
+    for warning in seen.warnings:
+        term.out(f"{term.paint('warning:', 'yellow')} {plain(warning)}")
+    for problem in seen.problems:
+        term.out(f"{term.paint('problem:', 'red')} {plain(problem)}")
+
+
+def _heading(app: App, text: str) -> None:
+    app.terminal.out()
+    app.terminal.out(app.terminal.paint(f"== {plain(text)}", "bold"))
+
+
+def _said(app: App, seen: Review) -> None:
+    term, found = app.terminal, seen.proposal
+    if found.checks:
+        _heading(app, "checks")
+    for check in found.checks:
+        state = term.paint(check.state, _CHECKS.get(check.state, ""))
+        term.out(f"{state}  {one_line(check.context)}  {one_line(check.description)}".rstrip())
+    if found.comments:
+        _heading(app, "comments")
+    for comment in found.comments:
+        did = _SAID.get(comment.verdict or "comment", "says")
+        term.out(f"{one_line(comment.author)} {did}, {when(plain(comment.at))}")
+        for line in plain(comment.text).strip().split("\n"):
+            if line.strip():
+                term.out(f"    {line}")
+
+
+def _look(row: str) -> str:
+    if row.startswith("@@"):
+        return "blue"
+    if row.startswith(("diff ", "index ", "--- ", "+++ ")):
+        return "bold"
+    return {"+": "green", "-": "red"}.get(row[:1], "")
+
+
+def _task(app: App, task: Reviewed) -> None:
+    term = app.terminal
+    _heading(app, f"{task.file.path} ({task.file.kind})")
+    if task.file.new is None:
+        return
+    if task.ran is None or task.proof is None:
+        term.out("no archived run of this version")
+        return
+    record = task.ran.record
+    outcome = term.paint(record.outcome, COLOUR[record.outcome])
+    term.out(f"{outcome}  {task.ran.run_id}")
+    term.out(term.paint(plain(task.proof.line), "green" if task.proof.ok else "red"))
+    for finding in task.proof.findings:
+        term.out(f"    {one_line(str(finding))}")
+    for note in task.proof.notes:
+        term.out(f"    {one_line(note)}")
+    for row, look in _results(task):
+        term.out(term.paint(row, look))
+
+
+def _results(task: Reviewed) -> Iterator[tuple[str, str]]:
+    if task.before is None or task.comparison is None:
+        if task.file.kind != "added":
+            yield "no archived run of the base's version to compare with", "dim"
+        return
+    yield f"against {task.before.run_id}, the last run on the base:", ""
+    if task.comparison.verdict == "equal":
+        yield "    the same results and outputs", ""
+    for line in lines(task.comparison):
+        yield (f"    {line.text}".rstrip(), _LOOKS.get(line.look, ""))
+
+
+def _notebooks(app: App, seen: Review) -> None:
+    if seen.notebooks:
+        _heading(app, "notebooks")
+    for nb in seen.notebooks:
+        if not nb.in_step:
+            app.terminal.out(f"{plain(nb.path)}: not what its .py says; merging makes it again")
+        if nb.uncovered:
+            app.terminal.out(f"{plain(nb.path)}: what it shows is covered by no archived run")
+        for found in nb.uncovered[:CELLS]:
+            app.terminal.out(f"    {one_line(found)}")
+        if len(nb.uncovered) > CELLS:
+            app.terminal.out(f"    … and {len(nb.uncovered) - CELLS} more")
