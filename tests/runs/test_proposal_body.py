@@ -41,7 +41,7 @@ NASTY = [
     "| --- | --- |",
     "    indented",
     "\ud800 lone",
-    "١. digits",
+    "\u0661. digits",
 ]
 
 

@@ -320,7 +320,7 @@ def test_a_remote_that_denies_by_configuration(
     add(one, 2)
     with pytest.raises(GitError, match="would not take") as caught:
         one.push("origin")
-    assert "quire push" in caught.value.hint
+    assert "try again" in caught.value.hint
     (hub / f"{REF}.lock").unlink()
     assert one.push("origin").sent == 1
 

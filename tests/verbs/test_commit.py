@@ -406,6 +406,22 @@ def test_a_hook_may_change_message_and_files(repo: Scratch, ws: Workspace) -> No
     assert (repo.root / ".git/after").read_text() == "done\n"
 
 
+@pytest.mark.parametrize("branch", ["main", None])
+def test_a_branch_that_moved_meanwhile(repo: Scratch, ws: Workspace, branch: str | None) -> None:
+    """Somebody else commits between the first look and the last step."""
+    hook(repo, "pre-commit", "git update-ref HEAD $(git commit-tree -p HEAD -m other HEAD^{tree})")
+    repo.write("notebooks/greet.py", TASK)
+    with pytest.raises(GitError, match="the current commit changed meanwhile"):
+        commit(ws, ["notebooks/greet.py"], "Add", branch=branch)
+    assert repo.git("log", "--format=%s", "--all").split("\n") == ["other", "Begin"]
+    assert repo.git("branch", "--show-current") == "main"
+    assert repo.git("status", "--porcelain", "-uall").split("\n") == [
+        "?? notebooks/greet.ipynb",
+        "?? notebooks/greet.py",
+    ]
+    assert list((repo.root / ".git").glob("*.lock")) == []
+
+
 def test_a_commit_that_should_be_signed_is(repo: Scratch, ws: Workspace) -> None:
     gpg = repo.write(
         ".git/gpg", "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho SIGNED\n"

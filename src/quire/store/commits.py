@@ -47,7 +47,6 @@ class Draft:
     commit: str
     parent: str
     entries: tuple[tuple[str, str, str], ...]  # mode, object and path of each file it changes
-    warnings: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def exchange(
         time.sleep(random.uniform(0, 0.05 * 2 ** min(stuck, 5)))
     raise GitError(
         f"{remote} would not take {log.ref}: {said or 'it kept moving'}",
-        hint="nothing is lost; say it again later: quire push",
+        hint="nothing is lost here; try again in a while",
     )
 
 
@@ -225,7 +225,7 @@ def _push(log: GitLog, remote: str, commit: str, timeout: float) -> str:
     told = "; ".join(re.findall(r"^remote: *(\S.*?) *$", said.err, re.MULTILINE)[:3])
     raise GitError(
         f"{remote} refused {log.ref}: {reason}" + (f": {told}" if told else ""),
-        hint="nothing is lost here; ask whoever runs it to let you push there, then: quire push",
+        hint="nothing is lost here; ask whoever runs it to let you push there",
     )
 
 

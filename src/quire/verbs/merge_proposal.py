@@ -68,6 +68,8 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
 
     said = message.strip() or f"Merge proposal {number}: {found.title}"
     commit = forge.merge(number, said, finish if forge.finishes else None)
+    if not repository.is_ancestor(forge.proposal(number).head, looked.change.head):
+        warnings.append("the branch moved while it was being merged: look at what came in")
     if not forge.finishes:
         made, told = _afterwards(repository, found, tasks)
         warnings += told

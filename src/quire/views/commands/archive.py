@@ -48,10 +48,11 @@ def log(app: App, limit: int, as_json: bool) -> None:
 @click.option("--remote", default="", metavar="NAME", help="Another remote than the usual one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def push(app: App, remote: str, as_json: bool) -> None:
+def push(app: App, remote: str, as_json: bool) -> int:
     """Push archived runs and local proposals to the remote, and take those that are only there.
 
-    Nothing is forced: what others have pushed meanwhile stays, and ours goes on top of it.
+    Nothing is forced: what others have pushed meanwhile stays, and ours goes on top of it. Exit
+    status: 1 if a run could still not be archived.
     """
     from ...verbs.push import push
 
@@ -59,11 +60,12 @@ def push(app: App, remote: str, as_json: bool) -> None:
     done = push(app.workspace(), remote)
     if as_json:
         emit_json(app, done.as_dict())
-        return
+        return 1 if done.owed else 0
     for line in _told(done):
         app.terminal.out(plain(line))
     for one in done.owed:
         app.terminal.err(plain(f"not archived: {one.run_id}: {one.error.message}"))
+    return 1 if done.owed else 0
 
 
 def _told(done: Pushed) -> list[str]:
