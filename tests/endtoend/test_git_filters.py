@@ -307,6 +307,18 @@ def test_a_conflict_in_a_notebook_of_its_own_is_one(ready: Scratch) -> None:
 # Other places
 
 
+def test_a_second_init_changes_nothing_and_the_doctor_is_content(ready: Scratch) -> None:
+    watched = [ready.root / name for name in (".git/config", ".git/info/attributes")]
+    before = [path.read_bytes() for path in watched]
+    done = ready.quire("init", "--json")
+    assert json.loads(done.stdout)["changed"] is False
+    assert [path.read_bytes() for path in watched] == before
+    done = ready.quire("doctor")
+    assert done.returncode == 0, done.stdout
+    assert "warning" not in done.stdout
+    assert changes(ready) == ""
+
+
 def test_a_clone_is_set_up_by_init(ready: Scratch, tmp_path: Path) -> None:
     ready.git("clone", "-q", str(ready.root), str(tmp_path / "clone"))
     clone = Scratch(tmp_path / "clone")

@@ -397,6 +397,21 @@ def test_what_two_clones_say_is_the_union(clones: tuple[Scratch, Scratch, Scratc
     assert push(forge_of(ada), "origin").changed == ()
 
 
+def test_merged_here_and_closed_there_is_merged(clones: tuple[Scratch, Scratch, Scratch]) -> None:
+    """Whoever closes later, by their clock, cannot take back what is in the branch."""
+    middle, ada, bob = clones
+    number = proposed(ada).number
+    sent(ada, "add")
+    bob.git("fetch", "--quiet")
+    fetch(forge_of(bob), "origin")
+    commit = forge_of(ada).merge(number, "Merge")
+    forge_of(bob).close(number)
+    sent(ada, "main")
+    sent(bob)
+    found = forge_of(middle).proposal(number)
+    assert (found.state, found.merged) == ("merged", commit)
+
+
 def test_a_number_taken_twice_belongs_to_the_first(
     clones: tuple[Scratch, Scratch, Scratch],
 ) -> None:

@@ -366,6 +366,17 @@ def test_a_locked_index_is_waited_for_by_the_user(repo: Scratch, ws: Workspace) 
     assert (repo.root / ".git/index.lock").exists()
 
 
+def test_a_locked_branch_is_left_alone(repo: Scratch, ws: Workspace) -> None:
+    repo.write("notebooks/greet.py", TASK)
+    repo.write(".git/refs/heads/add.lock", "")
+    before = state(repo)
+    with pytest.raises(GitError, match=r"add\.lock") as caught:
+        commit(ws, ["notebooks/greet.py"], "Add")
+    assert "another git is at work" in caught.value.hint
+    assert state(repo) == before
+    assert not (repo.root / ".git/index.lock").exists()
+
+
 def test_a_repository_that_cannot_be_written(repo: Scratch, ws: Workspace) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")

@@ -27,6 +27,7 @@ TRIES = 60
 TURN = 10.0  # seconds to wait for other writers of this machine before going ahead all the same
 LOCK = 2000  # milliseconds git waits for the lock of a ref
 LARGEST = 256_000_000  # bytes of one file that is looked at
+USER_KNOWN = 30.0  # seconds for which the name of a user is not asked again
 ABANDONED = 86_400.0  # seconds after which nobody is still writing an unfinished pack
 PACKS = 50  # above which they are rolled up
 
@@ -209,7 +210,6 @@ class Import:
         self._ref = ref
         args = ("--quiet", "--done", *(["--force"] if force else []))
         self._talk = Talk(repository, "fast-import", *args, options=waiting())
-        self._user: str | None = None
         self._count = 0
 
     def onto(self, parent: str | None) -> None:
@@ -228,19 +228,13 @@ class Import:
         if error is not None:
             self._clear(str(error))
 
-    @property
-    def _who(self) -> str:
-        if self._user is None:
-            self._user = _user(self._repository)
-        return self._user
-
     def commit(self, step: Step) -> str:
         """The id the commit has; the next one stands on it."""
         self._count += 1
         message = step.message if isinstance(step.message, str) else step.message(self.tip)
         lines = [f"commit {self._ref}", f"mark :{self._count}"]
         lines += [f"author {step.author}"] if step.author else []
-        lines.append(f"committer {step.who or self._who}")
+        lines.append(f"committer {step.who or user(self._repository)}")
         parts = [_line("\n".join(lines)), _data(message.encode("utf-8", "surrogateescape"))]
         if self._count == 1 and self.tip is not None:
             parts.append(_line(f"from {self.tip}"))  # later ones stand on the one before
@@ -305,10 +299,21 @@ def checked_path(path: str) -> str:
     return path
 
 
-def _user(repository: Repository) -> str:
-    said = repository.ask("var", "GIT_COMMITTER_IDENT")
-    # Whoever has not told git their name can run tasks all the same.
-    return said.text if said.code == 0 else f"Quire <quire@localhost> {int(time.time())} +0000"
+_users: dict[tuple[str, ...], tuple[float, str]] = {}
+_TOLD_BY = ("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL", "HOME", "XDG_CONFIG_HOME")
+
+
+def user(repository: Repository) -> str:
+    """Who commits here, and when. A host does not ask git for every run what the name is."""
+    known = tuple(repository.env.get(name, "") for name in _TOLD_BY)
+    key = (str(repository.git_dir), *known, repository.env.get("GIT_CONFIG_GLOBAL", ""))
+    until, name = _users.get(key, (0.0, ""))
+    if time.monotonic() > until:
+        said = repository.ask("var", "GIT_COMMITTER_IDENT")
+        # Whoever has not told git their name can run tasks all the same.
+        name = "Quire <quire@localhost>" if said.code else said.text.rsplit(" ", 2)[0]
+        _users[key] = (time.monotonic() + USER_KNOWN, name)
+    return f"{name} {int(time.time())} {time.strftime('%z') or '+0000'}"
 
 
 def tidy(repository: Repository, most: int = PACKS) -> bool:

@@ -156,7 +156,7 @@ def _outputs(ws: Workspace) -> Iterator[Finding]:
     repository = ws.repository
     if repository is None or repository.top is None:
         return
-    question = ("grep", "--cached", "-l", "-z", "--text", "-F", "-e", '"output_type"')
+    question = ("grep", "--cached", "-l", "-z", "--no-color", "--text", "-F", "-e", '"output_type"')
     said = repository.ask(*question, "--", ":(top,glob)**/*.ipynb")
     names = [name for name in said.out.decode("utf-8", "replace").split("\0") if name]
     filtered = [
