@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.config import Config, parse, read
+from quire.config import Archive, Config, Forge, parse, read
 from quire.errors import ConfigError
 
 # What a key of each type may hold: in TOML, and in Python.
@@ -16,6 +16,8 @@ SAMPLES = {
     "float": ("600.5", 600.5),
     "float | None": ("60", 60),
     "bool": ("true", True),
+    "Archive": ('{branch = "runs", push = true}', Archive(branch="runs", push=True)),
+    "Forge": ('{kind = "local"}', Forge(kind="local")),
 }
 
 
@@ -28,6 +30,30 @@ def test_every_key(tmp_path: Path, field: Field[object]) -> None:
     text, value = SAMPLES[str(field.type)]
     (tmp_path / "quire.toml").write_text(f"{field.name} = {text}\n")
     assert read(tmp_path) == replace(Config(), **{field.name: value})
+
+
+@pytest.mark.parametrize("table", [Archive, Forge], ids=lambda table: table.__name__)
+def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge]) -> None:
+    name = table.__name__.lower()
+    for field in fields(table):
+        text, value = SAMPLES[str(field.type)]
+        (tmp_path / "quire.toml").write_text(f"[{name}]\n{field.name} = {text}\n")
+        assert getattr(read(tmp_path), name) == replace(table(), **{field.name: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("archive = 3", "archive must be a table"),
+        ("[archive]\npush = 1", "archive: push must be true or false"),
+        ("[archive]\nbrnch = 'x'", "archive: unknown key 'brnch'"),
+        ("[forge]\nkind = true", "forge: kind must be a string"),
+    ],
+)
+def test_a_table_that_is_wrong(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "quire.toml").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read(tmp_path)
 
 
 def test_a_table_in_pyproject(tmp_path: Path) -> None:

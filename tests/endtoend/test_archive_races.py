@@ -17,7 +17,7 @@ import pytest
 from made_archive import git, git_archive, problems, repository, run_files, run_id, seal
 from quire.store.archive import Archive
 from quire.store.folderarchive import FolderArchive
-from quire.store.gitlog import tidy
+from quire.store.gittidy import tidy
 
 TESTS = Path(__file__).parent.parent
 WRITER = Path(__file__).parent / "archive_writer.py"

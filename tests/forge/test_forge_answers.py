@@ -92,6 +92,14 @@ def test_the_scope_and_the_variable_are_named() -> None:
     assert "pull requests" in error_of(Reply(403), "github").hint
 
 
+def test_what_is_not_there_is_a_500_on_gitea() -> None:
+    """As 1.27.3 answers a comment on a proposal that it has not."""
+    error = error_of(Reply(500, b'{"message": "issue does not exist [id: 0, index: 7]"}'))
+    assert "500 issue does not exist" in error.message
+    assert error.hint.startswith("check the number and the name")
+    assert not error.retryable
+
+
 def test_githubs_rate_limit_is_a_403() -> None:
     reply = Reply(403, b'{"message": "API rate limit exceeded"}', {"x-ratelimit-remaining": "0"})
     assert "fewer questions" in error_of(reply, "github").hint

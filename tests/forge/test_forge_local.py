@@ -407,7 +407,7 @@ def test_merged_here_and_closed_there_is_merged(clones: tuple[Scratch, Scratch, 
     commit = forge_of(ada).merge(number, "Merge")
     forge_of(bob).close(number)
     sent(ada, "main")
-    sent(bob)
+    push(forge_of(bob), "origin")
     found = forge_of(middle).proposal(number)
     assert (found.state, found.merged) == ("merged", commit)
 

@@ -278,20 +278,22 @@ class Rest:
     def refused(self, asked: str, got: Answer) -> ForgeError:
         """What the server said no with, in one line, and the next step."""
         said = self._clean(spoken(got))
+        # Gitea says 500 of some things that are not there.
+        status = 404 if got.status == 500 and "does not exist" in said else got.status
         raised = Refused(
             f"{self._named()} refused to {asked}: {got.status}{f' {said}' if said else ''}",
-            hint=self._hint(got, said),
+            hint=self._hint(status, got, said),
         )
-        raised.retryable = got.status in (429, 500, 502, 503, 504)
-        raised.status = got.status
+        raised.retryable = status in (429, 500, 502, 503, 504)
+        raised.status = status
         raised.said = said
         return raised
 
-    def _hint(self, got: Answer, said: str) -> str:
+    def _hint(self, status: int, got: Answer, said: str) -> str:
         name, kind = self.token.variable, self.server.kind
         wait = got.headers.get("retry-after", "")
         limited = got.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said.lower()
-        if got.status == 429 or (got.status == 403 and (limited or wait)):
+        if status == 429 or (status == 403 and (limited or wait)):
             again = f"in {wait} s" if wait.isdigit() else "in some minutes"
             return f"{kind} wants fewer questions: say it again {again}"
         return {
@@ -303,7 +305,7 @@ class Rest:
             409: "somebody changed it meanwhile, or there is one already: quire proposals",
             413: "it is too large for that server: link to it instead",
             422: "mend what it complains of and say it again",
-        }.get(got.status, f"the fault is {kind}'s: look at its log, or say it again later")
+        }.get(status, f"the fault is {kind}'s: look at its log, or say it again later")
 
     def _named(self) -> str:
         return f"{self.server.kind} at {host_of(self.server.api)}"

@@ -24,8 +24,9 @@ from .files import write_atomic
 from .git import Repository, branch_name
 from .gitexchange import TIMEOUT, Exchanged, Rules, exchange
 from .gitlinks import MARKER, ROOT, links, marker_problem, run_message, seal_of
-from .gitlog import GitLog, Look, Step, own_folder, tidy
+from .gitlog import GitLog, Look, Step, own_folder
 from .gitread import Commit, Entry, Objects, entries, tree
+from .gittidy import tidy
 
 Objection = Callable[[bytes, str], str]
 

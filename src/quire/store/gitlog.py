@@ -20,7 +20,7 @@ from pathlib import Path
 from ..errors import GitError, UsageError
 from .files import disk, sync_folder
 from .git import Repository, Said, refused
-from .gitread import Objects, entries
+from .gitread import Objects, entries, too_large
 from .gittalk import Talk
 
 TRIES = 60
@@ -28,8 +28,6 @@ TURN = 10.0  # seconds to wait for other writers of this machine before going ah
 LOCK = 2000  # milliseconds git waits for the lock of a ref
 LARGEST = 256_000_000  # bytes of one file that is looked at
 USER_KNOWN = 30.0  # seconds for which the name of a user is not asked again
-ABANDONED = 86_400.0  # seconds after which nobody is still writing an unfinished pack
-PACKS = 50  # above which they are rolled up
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The ref at one moment: its commit, and the files that were asked for (None: not there)."""
+    """The ref at one moment: its commit, and the files that were asked for (None: not there).
+
+    A folder has some bytes or none; that it is there is all they say.
+    """
 
     tip: str | None
     found: Mapping[str, bytes | None]
@@ -82,6 +83,14 @@ class GitLog:
             read = {path: objects.read(f"{found.id}:{path}", LARGEST) for path in paths}
             return Look(found.id, read)
 
+    def _loose(self) -> str | None:
+        """The tip, where a file of its own tells it: no process is needed for that."""
+        try:
+            text = (self.repository.common / self.ref).read_text("ascii").strip()
+        except (OSError, ValueError):
+            return None  # packed with others, or kept in another way: git knows
+        return text if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else None
+
     def read(self, path: str) -> bytes | None:
         return self.look(path).found[path]
 
@@ -109,7 +118,8 @@ class GitLog:
             for attempt in range(TRIES):
                 # It starts while we look.
                 with Import(self.repository, self.ref) as stream:
-                    look = self.look(*looks)
+                    tip = self._loose()
+                    look = stream.look(tip, looks) if tip else self.look(*looks)
                     steps = make(look)
                     if not steps:
                         return look.tip
@@ -228,6 +238,25 @@ class Import:
         if error is not None:
             self._clear(str(error))
 
+    def look(self, tip: str, paths: Sequence[str]) -> Look:
+        """As `GitLog.look`, by the git that is here anyway. Of a folder only that it is there."""
+        found: dict[str, bytes | None] = {}
+        for path in paths:
+            self._talk.say(_line(f"ls {tip} {checked_path(path)}"))
+            head = self._talk.line().partition(b"\t")[0].split(b" ")
+            if head[0] == b"missing":
+                found[path] = None
+            else:
+                found[path] = self._blob(head[2].decode("ascii")) if head[1] == b"blob" else b""
+        return Look(tip, found)
+
+    def _blob(self, name: str) -> bytes:
+        self._talk.say(_line(f"cat-blob {name}"))
+        size = int(self._talk.line().split(b" ")[2])
+        if size > LARGEST:
+            raise too_large(name, size, LARGEST)
+        return self._talk.read(size + 1)[:-1]
+
     def commit(self, step: Step) -> str:
         """The id the commit has; the next one stands on it."""
         self._count += 1
@@ -314,38 +343,3 @@ def user(repository: Repository) -> str:
         name = "Quire <quire@localhost>" if said.code else said.text.rsplit(" ", 2)[0]
         _users[key] = (time.monotonic() + USER_KNOWN, name)
     return f"{name} {int(time.time())} {time.strftime('%z') or '+0000'}"
-
-
-def tidy(repository: Repository, most: int = PACKS) -> bool:
-    """Roll the small packs of many changes up into few; whether there was something to do.
-
-    For when nobody waits. Packs that others add meanwhile stay as they are, and so does all that
-    a repository holds besides: git rolls up small packs only, and removes them when the new one
-    is on the disk.
-    """
-    pack = repository.common / "objects" / "pack"
-    try:
-        names = os.listdir(pack)
-        _sweep(pack, [name for name in names if name.startswith("tmp_pack_")])
-        count = sum(1 for name in names if name.endswith(".pack"))
-        if count <= most or repository.config("extensions.partialClone"):
-            return False
-        fd = os.open(own_folder(repository) / "tidy.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        said = repository.ask("repack", "--geometric=2", "-d", "-l", "--quiet", timeout=600)
-        return said.code == 0
-    except OSError:
-        return False  # somebody else is at it
-    finally:
-        os.close(fd)
-
-
-def _sweep(pack: Path, names: Sequence[str]) -> None:
-    """What a killed git was writing; git itself takes two weeks to be sure of that."""
-    for path in (pack / name for name in names):
-        with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > ABANDONED:
-                path.unlink()

@@ -83,10 +83,7 @@ class Objects:
         if most is not None:
             found = self.info(name)
             if found is not None and found.size > most:
-                raise GitError(
-                    f"{name} has {found.size:,} bytes; at most {most:,} are read",
-                    hint="nothing that Quire writes there is as large",
-                )
+                raise too_large(name, found.size, most)
         return self._ask("contents", name)[1]
 
     def _ask(self, command: str, name: str) -> tuple[Info | None, bytes | None]:
@@ -111,6 +108,13 @@ class Objects:
         if self._talk is not None:
             self._talk.close()
             self._talk = None
+
+
+def too_large(name: str, size: int, most: int) -> GitError:
+    return GitError(
+        f"{name} has {size:,} bytes; at most {most:,} are read",
+        hint="nothing that Quire writes there is as large",
+    )
 
 
 def tree(data: bytes, width: int) -> Iterator[Entry]:
