@@ -92,7 +92,10 @@ def test_everything_is_there_afterwards(repo: Scratch) -> None:
         "notebooks/a.ipynb: diff: quire"
     )
     assert repo.git("config", "filter.quire.required") == "true"
-    assert tomllib.loads((repo.root / "quire.toml").read_text()) == {"notebooks": "notebooks"}
+    assert tomllib.loads((repo.root / "quire.toml").read_text()) == {
+        "notebooks": "notebooks",
+        "archive": {"push": True},
+    }
     assert repo.quire("doctor").returncode == 0
 
 
@@ -255,7 +258,10 @@ def test_a_pyproject_keeps_every_byte(repo: Scratch, name: str) -> None:
     new = (repo.root / "pyproject.toml").read_bytes()
     assert new.startswith(old)
     want = tomllib.loads(old.decode())
-    want.setdefault("tool", {})["quire"] = {"notebooks": "notebooks"}
+    want.setdefault("tool", {})["quire"] = {
+        "notebooks": "notebooks",
+        "archive": {"push": True},
+    }
     assert tomllib.loads(new.decode()) == want
     assert (b"\r\n" in new) == (b"\r\n" in old)
     assert b"\n\n" not in new.replace(b"\r\n", b"\n").removeprefix(old)[1:].replace(b"\n\n[t", b"")

@@ -102,7 +102,10 @@ def _at_top(ws: Workspace) -> Workspace:
 
 
 def _make_repository(ws: Workspace) -> None:
-    said = call(ws.root, environment(ws.env), ["init", "--quiet"])
+    world = environment(ws.env)
+    named = call(ws.root, world, ["config", "--get", "init.defaultBranch"]).text
+    branch = [] if named else ["--initial-branch=main"]
+    said = call(ws.root, world, ["init", "--quiet", *branch])
     if said.code:
         raise GitError(f"git init: {said.err}", hint="see what git itself says there")
 
@@ -204,7 +207,10 @@ def _settings_step(ws: Workspace) -> Step:
             raise UsageError(f"{path.name} is a folder, and has to be a file", hint="move it away")
     if os.path.lexists(own):
         return Step("keep", "quire.toml")
-    table = b'notebooks = "notebooks"  # where the tasks are\n'
+    table = (
+        b'notebooks = "notebooks"  # where the tasks are\n'
+        b"archive.push = true  # send archived runs to the remote, where there is one\n"
+    )
     if not os.path.lexists(shared):
         text = b"# How Quire works here; docs/NOTEBOOK_WORKFLOW.md says more.\n" + table
         return Step("write", "quire.toml", path=own, data=text)
