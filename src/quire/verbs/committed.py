@@ -1,8 +1,8 @@
 """Executed notebooks in git: does an attested run cover the outputs they show?
 
 Looked at is the working tree as git would take it: the index, and in its place files changed since
-that no filter strips on their way in. The attribute `quire=unproven` in `.gitattributes` names notebooks
-whose outputs are not meant as proof.
+that no filter strips on their way in. The attribute `quire=unproven` in `.gitattributes` names
+notebooks whose outputs are not meant as proof.
 """
 
 from __future__ import annotations
