@@ -63,14 +63,18 @@ def send(ws: Workspace) -> None:
         raise
 
 
-def tidy_later(ws: Workspace) -> None:
-    """Runs that are still owed, and the housekeeping of the archive, when nobody waits."""
+def tidy(ws: Workspace) -> None:
+    """Runs that are still owed, and the housekeeping of the archive: in a host, when nobody waits.
+    There is something to keep house about once in many runs."""
 
     def chore() -> None:
         catch_up(ws)
         ws.archive.tidy()
 
-    ws.engine.later(f"archive of {ws.root}", chore)
+    if ws.engine.outlives:
+        ws.engine.later(f"archive of {ws.root}", chore)
+    else:
+        chore()
 
 
 def _statement(files: dict[str, bytes]) -> dict[str, Any]:

@@ -35,7 +35,8 @@ from ..workspace import STATE, Workspace
 from . import affected, tasks
 from .committed import uncovered_notebooks
 from .read import read
-from .run import NotebookExecutor, drained, short_traceback
+from .report import short_traceback
+from .run import NotebookExecutor, drained
 
 OUTPUT = f"{STATE}/ci"
 JUNIT, SUMMARY = "junit.xml", "summary.md"

@@ -31,7 +31,7 @@ from ..kernel.protocol import Kernel
 from ..runs.events import Event, RunFinished, ToolCalled
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
-from ..runs.plan import Limits, Plan, jsonable, run_id
+from ..runs.plan import Limits, Plan, run_id
 from ..runs.record import Fold, Record
 from ..runs.secrets import Secret, secrets_of
 from ..runs.sieve import Bounds, Sieve
@@ -39,10 +39,11 @@ from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
-from .archive import archive, send, tidy_later
+from .archive import archive, send, tidy
 from .kernels import kernel_spec
 from .origin import finding_out
 from .read import Source, read
+from .report import report
 
 
 class _Either:
@@ -322,12 +323,14 @@ class NotebookExecutor:
         except QuireError as error:
             self.not_archived = error
             return
-        tidy_later(self.workspace)
+        if self.plan.parent:
+            return  # the run that asked for this one does the rest for both
         try:
-            if not self.plan.parent:
-                send(self.workspace)
+            send(self.workspace)
         except QuireError as error:
             self.not_pushed = error
+        with suppress(QuireError):  # it is still owed, and `quire doctor` says so
+            tidy(self.workspace)
 
     def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
         """A cell called. Runs on the call server's thread."""
@@ -473,40 +476,3 @@ def run(
             output=output,
         )
     )
-
-
-def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a program gets told of a run: the one object of `--json`, and a parent task's answer."""
-    error = record.error
-    return {
-        "run_id": record.run_id,
-        "outcome": record.outcome,
-        "results": jsonable(record.values),
-        "notebook": notebook,
-        "archived": archived,
-        "duration": record.duration,
-        "cells": [
-            {"id": c.id, "kind": c.kind, "status": c.status, "duration": c.duration}
-            for c in record.cells
-        ],
-        "error": error
-        and {
-            "cell": error.cell,
-            "name": error.name,
-            "value": error.value,
-            "traceback": short_traceback(error.traceback),
-        },
-    }
-
-
-def short_traceback(lines: tuple[str, ...], limit: int = 30) -> str:
-    """Without colours, and without the middle when it is long."""
-    import re
-
-    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", "\n".join(lines))
-    rows = text.splitlines()
-    if len(rows) > limit:
-        cut = len(rows) - limit
-        half = limit // 2
-        rows = [*rows[:half], f"    … {cut} lines …", *rows[-half:]]
-    return "\n".join(row[:500] for row in rows)

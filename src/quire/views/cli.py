@@ -230,7 +230,7 @@ def lost(argv: list[str], run: str) -> int:
             raise HostError(
                 "the host that ran this went away", hint="say it again: a new one is started"
             )
-        from ..verbs.run import report
+        from ..verbs.report import report
         from ..verbs.runs import find
 
         found = find(app.workspace(), run)

@@ -10,20 +10,14 @@ from ...runs.printed import plain
 from ...runs.summary import took
 from ..cli import App, emit_json
 from ..progress import COLOUR
+from .records import limit_option
 
 if TYPE_CHECKING:
     from ...verbs.push import Pushed
 
 
 @click.command(epilog="Examples: quire log · quire log -n 0 --json")
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="How many; 0 for all.",
-)
+@limit_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
 @click.pass_obj
 def log(app: App, limit: int, as_json: bool) -> None:

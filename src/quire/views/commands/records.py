@@ -44,7 +44,7 @@ def show_end(app: App, record: Record, folder: RunFolder, output: str | None) ->
 
 
 def _show_error(app: App, record: Record) -> None:
-    from ...verbs.run import short_traceback
+    from ...verbs.report import short_traceback
 
     error = record.error
     assert error is not None
@@ -66,8 +66,7 @@ def _brief(kind: str, value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}…"
 
 
-@click.command(epilog="Example: quire runs -n 5 --json")
-@click.option(
+limit_option = click.option(
     "-n",
     "--limit",
     type=click.IntRange(min=0),
@@ -75,6 +74,10 @@ def _brief(kind: str, value: Any) -> str:
     show_default=True,
     help="How many; 0 for all.",
 )
+
+
+@click.command(epilog="Example: quire runs -n 5 --json")
+@limit_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
 @click.pass_obj
 def runs(app: App, limit: int, as_json: bool) -> None:
@@ -121,6 +124,8 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
         term.out(f"run by {record.parent}")
     for line in _origin(record, found.archived):
         term.out(line)
+    if record.replays:
+        term.out(f"replays {record.replays}")
     if record.resumed_from:
         term.out(f"resumed: goes on with {record.resumed_from}")
     for name, value in record.parameters.items():
@@ -187,7 +192,7 @@ def output_text(output: Any) -> str:
 
 def as_data(found: Found) -> dict[str, Any]:
     """The whole record as JSON: what `--json` of `run` says, and the rest."""
-    from ...verbs.run import report
+    from ...verbs.report import report
 
     record = found.record
     told = report(record, found.notebook, found.archived)

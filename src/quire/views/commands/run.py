@@ -83,7 +83,8 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     PATH is a .py notebook with `# %%` cells, or an .ipynb. The source is never changed. Exit code:
     0 ok, 1 the task failed, 2 the request was wrong, 130 cancelled.
     """
-    from ...verbs.run import NotebookExecutor, report
+    from ...verbs.report import report
+    from ...verbs.run import NotebookExecutor
     from ..progress import Progress
 
     app.json_asked = as_json
