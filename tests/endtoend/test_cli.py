@@ -34,7 +34,7 @@ glue("answer", 42)
 glue("who", who)
 """
 
-KEYS = ["run_id", "outcome", "results", "notebook", "duration", "cells", "error"]
+KEYS = ["run_id", "outcome", "results", "notebook", "duration", "cells", "error", "archived"]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 

@@ -20,6 +20,7 @@ from quire.runs.events import (
     CellFinished,
     CellStarted,
     Event,
+    OriginNoted,
     OutputAdded,
     RunFinished,
     RunStarted,
@@ -153,6 +154,9 @@ def test_events_come_typed_in_order_and_are_journaled_first(desk: Desk) -> None:
     for n, event in enumerate(execution, 1):
         kinds.append(type(event))
         assert execution.folder.events.read_bytes().count(b"\n") >= n
+    # Where the run comes from is told when it is known, at the latest before the end.
+    assert kinds.count(OriginNoted) == 1
+    kinds.remove(OriginNoted)
     assert kinds == [
         RunStarted,
         CellStarted,

@@ -21,7 +21,7 @@ __all__ = ["Cancel", "LocalExecutor", "utc_now"]
 
 # Seconds after which a run says where it comes from as soon as that is known, should it be killed
 # later; a shorter one says it at its end.
-NOTED_AFTER = 1.0
+NOTED_AFTER = 5.0
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
         "outcome": record.outcome,
         "results": jsonable(record.values),
         "notebook": notebook,
-        "archived": archived,
         "duration": record.duration,
         "cells": [
             {"id": c.id, "kind": c.kind, "status": c.status, "duration": c.duration}
@@ -31,6 +30,7 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
             "value": error.value,
             "traceback": short_traceback(error.traceback),
         },
+        "archived": archived,
     }
 
 
