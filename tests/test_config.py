@@ -79,7 +79,7 @@ def test_a_table_in_pyproject(tmp_path: Path) -> None:
         ("timeout = true", "timeout must be a positive number", ""),
         ("timeout = '5'", "timeout must be a positive number", ""),
         ("timeout = nan", "timeout must be a positive number", ""),
-        ("depth = 1.5", "depth must be a positive number", ""),
+        ("depth = 1.5", "depth must be a positive whole number", ""),
         ("depth = ", "is not valid TOML", ""),
     ],
 )

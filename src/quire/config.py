@@ -68,11 +68,11 @@ def _values(kind: type[Any], table: Mapping[str, Any], name: str) -> dict[str, A
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
             raise ConfigError(f"{name}: unknown key {key!r}", hint=hint)
-        values[key] = _fitted(key, str(known[key].type), value, name)
+        values[key] = _fitted(key, str(known[key].type), value, name, known[key].default)
     return values
 
 
-def _fitted(key: str, kind: str, value: Any, name: str) -> Any:
+def _fitted(key: str, kind: str, value: Any, name: str, sample: Any) -> Any:
     if kind in _TABLES:
         if not isinstance(value, dict):
             raise ConfigError(f"{name}: {key} must be a table", hint=f"[tool.quire.{key}]")
@@ -91,7 +91,8 @@ def _fitted(key: str, kind: str, value: Any, name: str) -> Any:
         raise ConfigError(f"{name}: {key} must be a string", hint=f'{key} = "…"')
     number = not isinstance(value, bool) and isinstance(value, int | float) and value > 0
     if not number or (kind == "int" and not isinstance(value, int)):
-        raise ConfigError(f"{name}: {key} must be a positive number", hint=f"{key} = 60")
+        wanted = "a positive whole number" if kind == "int" else "a positive number"
+        raise ConfigError(f"{name}: {key} must be {wanted}", hint=f"{key} = {sample or 60}")
     return value
 
 

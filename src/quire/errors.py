@@ -58,6 +58,10 @@ class RunNotFound(UsageError):
     code = "run_not_found"
 
 
+class AmbiguousRun(RunNotFound):
+    """The beginning of an id fits several runs."""
+
+
 class KernelNotFound(UsageError):
     code = "kernel_not_found"
 

@@ -171,3 +171,48 @@ def test_a_killed_run_is_archived_as_what_it_was(repo: Scratch) -> None:
     (item,) = json.loads(repo.quire("log", "--json").stdout)
     assert (item["outcome"], item["task"]) == ("died", "notebooks/slow.py")
     assert repo.quire("verify", "--all").returncode == 0
+
+
+def test_what_is_shown_is_what_was_signed(repo: Scratch) -> None:
+    """Anybody can write into the folder of a run."""
+    _, told = repo.run("notebooks/sum.py")
+    folder = repo.root / ".quire/runs" / told["run_id"]
+    for name in ("events.jsonl", "notebook.ipynb"):
+        text = (folder / name).read_text()
+        assert "total 6" in text
+        (folder / name).write_text(text.replace("total 6", "total 7").replace(": 6", ": 7"))
+    assert "total 6" in repo.quire("show", "last").stdout
+    assert json.loads(repo.quire("results", "last", "--json").stdout) == {"total": 6}
+    repo.quire("export", "last", "out.md")
+    assert "total 6" in (repo.root / "out.md").read_text()
+
+
+def test_a_beginning_that_fits_several_archived_runs(repo: Scratch) -> None:
+    ids = [repo.run("notebooks/sum.py")[1]["run_id"] for _ in range(3)]
+    listed = [item["run_id"] for item in json.loads(repo.quire("log", "--json").stdout)]
+    assert listed == ids[::-1]
+    assert [i["run_id"] for i in json.loads(repo.quire("log", "-n", "2", "--json").stdout)] == ids[
+        :0:-1
+    ]
+    os.rename(repo.root / ".quire/runs", repo.root / ".quire/elsewhere")
+    done = repo.quire("show", ids[0][:4])
+    assert done.returncode == 2
+    assert "fits 3 runs" in done.stderr
+
+
+def test_nobody_writes_lines_of_a_listing(repo: Scratch) -> None:
+    fake = "me\n2026-01-01-000000-fake-0000  ok  0.00 s  fake.py  by boss"
+    env = {"QUIRE_ACTOR": fake, "QUIRE_ON_BEHALF_OF": fake}
+    repo.run("notebooks/sum.py", env=env)
+    repo.write("notebooks/a\n2026-01-01-000000-fake-0000.py", "# %%\n1\n")
+    repo.run("notebooks/a\n2026-01-01-000000-fake-0000.py")
+    for command in ("log", "runs", "show"):
+        lines = repo.quire(command).stdout.splitlines()
+        assert not [line for line in lines if line.startswith("2026-01-01")], command
+
+
+def test_a_remote_that_failed_is_told_of_each_time(repo: Scratch) -> None:
+    repo.write("quire.toml", "[archive]\npush = true\n")
+    repo.git("remote", "add", "origin", str(repo.root.parent / "gone.git"))
+    for said in ("cannot fetch from origin", "failed a moment ago"):
+        assert said in repo.quire("run", "notebooks/sum.py", "-q").stderr

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Protocol
 
-from ..errors import RunNotFound, UsageError
+from ..errors import AmbiguousRun, RunNotFound, UsageError
 
 RUNS = "runs"
 LARGEST = 256_000_000  # bytes of one file; what is larger is not read
@@ -148,7 +148,7 @@ def choose(archive: Archive, name: str) -> str:
         return hits[0]
     if hits:
         some = ", ".join(hits[:4])
-        raise RunNotFound(f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id")
+        raise AmbiguousRun(f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id")
     raise RunNotFound(f"the archive has no run {name!r}", hint="`quire log` lists them")
 
 

@@ -24,7 +24,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunNotFound, StorageError
+from ..errors import AmbiguousRun, RunNotFound, StorageError
 from ..runs.events import RunFinished
 from ..runs.notebook import dumps, notebook
 from ..runs.record import Record, fold
@@ -168,7 +168,9 @@ class RunStore:
             return RunFolder(self.root / hits[0])
         if hits:
             some = ", ".join(hits[:4])
-            raise RunNotFound(f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id")
+            raise AmbiguousRun(
+                f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id"
+            )
         raise RunNotFound(f"there is no run {name!r}", hint="`quire runs` lists them")
 
     def _newest(self, ids: list[str]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from .. import __version__
-from ..errors import QuireError, StorageError
+from ..errors import GitError, QuireError, StorageError
 from ..runs.archived import archive_files, read_record
 from ..runs.attest import ATTESTATION, envelope, statement
 from ..runs.record import Record
@@ -54,8 +55,13 @@ def send(ws: Workspace) -> None:
     if not settings.push or not isinstance(archive, GitArchive):
         return
     remote = archive.repository.remote(settings.remote)
-    if remote is None or time.monotonic() < engine.silent_remotes.get(remote, 0.0):
+    if remote is None:
         return
+    if time.monotonic() < engine.silent_remotes.get(remote, 0.0):
+        raise GitError(
+            f"{remote} failed a moment ago, and is left alone for {SILENCE:.0f} s",
+            hint="see that it can be reached",
+        )
     try:
         archive.push(remote, PUSH_TIMEOUT)
     except QuireError:
@@ -102,8 +108,14 @@ def catch_up(ws: Workspace) -> list[Owed]:
 def log(ws: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any]]:
     """Archived runs, newest first, each in a few words."""
     archive = ws.archive
-    for run_id, files in archive.each(archive.ids()[:limit]):
-        yield _told(run_id, files)
+    ids = archive.ids()
+    # Ids sort by the second; runs of the same second by the time they began.
+    for _, same in groupby(archive.each(ids), key=lambda found: found[0][:17]):
+        group = [_told(run_id, files) for run_id, files in same]
+        for told in sorted(group, key=lambda told: told["started"] or "", reverse=True):
+            yield told
+            if limit is not None and (limit := limit - 1) <= 0:
+                return
 
 
 def _told(run_id: str, files: Any) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunNotFound, StorageError
+from ..errors import AmbiguousRun, QuireError, RunNotFound, StorageError
 from ..runs.archived import NOTEBOOK, read_record, source_name
 from ..runs.record import Record
 from ..store.runs import RunFolder
@@ -38,19 +38,36 @@ def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any
 
 
 def find(workspace: Workspace, name: str) -> Found:
-    """A run by id, unique beginning of one, or `last`; here, or in the archive."""
+    """A run by id, unique beginning of one, or `last`; here, or in the archive.
+
+    What the archive has is what counts: anybody can write into a run's own folder, and nothing
+    there is signed.
+    """
     store = workspace.runs
     try:
         folder = store.find(name)
     except RunNotFound as error:
-        if not workspace.config.archive.enabled or " fits " in error.message:
+        if not workspace.config.archive.enabled or isinstance(error, AmbiguousRun):
             raise
-        try:
-            return find_archived(workspace, name)
-        except RunNotFound:
-            raise error from None
+        return _only_archived(workspace, name, error)
     store.recover(folder)
-    return Found(store.read(folder), folder, str(folder.notebook), folder.archived())
+    notebook, archived = str(folder.notebook), folder.archived()
+    if archived is None:
+        return Found(store.read(folder), folder, notebook)
+    try:
+        kept = find_archived(workspace, folder.run_id)
+    except QuireError:  # `verify` says what became of it
+        return Found(store.read(folder), folder, notebook)
+    return replace(kept, folder=folder, notebook=notebook, archived=archived)
+
+
+def _only_archived(workspace: Workspace, name: str, not_here: RunNotFound) -> Found:
+    try:
+        return find_archived(workspace, name)
+    except AmbiguousRun:
+        raise
+    except RunNotFound:
+        raise not_here from None
 
 
 def find_archived(workspace: Workspace, name: str) -> Found:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...runs.printed import plain
-from ...runs.summary import took
+from ...runs.summary import one_line, took
 from ..cli import App, emit_json
 from ..progress import COLOUR
 from .records import limit_option
@@ -33,9 +33,11 @@ def log(app: App, limit: int, as_json: bool) -> None:
         app.terminal.err("No run has been archived here yet.")
     for item in found:
         outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
-        by = f"  by {item['asked']}" if item["asked"] else ""
-        line = f"{took(item['duration']):>9}  {item['task'] or ''}{by}"
-        app.terminal.out(f"{item['run_id']}  {outcome}  {plain(line)}")
+        by = f"  by {one_line(item['asked'])}" if item["asked"] else ""
+        app.terminal.out(
+            f"{item['run_id']}  {outcome}  {took(item['duration']):>9}  "
+            f"{one_line(item['task'] or '')}{by}"
+        )
 
 
 @click.command(epilog="Examples: quire push · quire push --remote backup --json")

@@ -12,7 +12,7 @@ import click
 from ...runs.plan import jsonable
 from ...runs.printed import plain
 from ...runs.record import CellRecord, Record
-from ...runs.summary import took
+from ...runs.summary import one_line, took
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
 from ..progress import COLOUR
@@ -93,7 +93,7 @@ def runs(app: App, limit: int, as_json: bool) -> None:
     for item in found:
         outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
         app.terminal.out(
-            f"{item['run_id']}  {outcome}  {took(item['duration']):>9}  {plain(item['task'])}"
+            f"{item['run_id']}  {outcome}  {took(item['duration']):>9}  {one_line(item['task'])}"
         )
 
 
@@ -116,10 +116,10 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
         emit_json(app, as_data(found))
         return
     term = app.terminal
-    term.out(term.paint(plain(record.title or record.task), "bold"))
+    term.out(term.paint(one_line(record.title or record.task), "bold"))
     outcome = term.paint(record.outcome, COLOUR[record.outcome])
     duration = f" in {took(record.duration)}" if record.duration else ""
-    term.out(f"{record.run_id}  {outcome}{duration}  {plain(record.task)}")
+    term.out(f"{record.run_id}  {outcome}{duration}  {one_line(record.task)}")
     if record.parent:
         term.out(f"run by {record.parent}")
     for line in _origin(record, found.archived):
@@ -145,13 +145,13 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
 def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]:
     git, asked = record.origin.get("git") or {}, record.origin.get("asked") or {}
     if asked.get("by"):
-        behalf = f" on behalf of {plain(str(asked['behalf']))}" if asked.get("behalf") else ""
-        yield f"asked for by {plain(str(asked['by']))}{behalf}"
+        behalf = f" on behalf of {one_line(str(asked['behalf']))}" if asked.get("behalf") else ""
+        yield f"asked for by {one_line(str(asked['by']))}{behalf}"
     if git.get("commit"):
         changes = " with changes that are not committed" if git.get("dirty") else ""
-        yield f"at commit {plain(str(git['commit']))[:12]}{changes}"
+        yield f"at commit {one_line(str(git['commit']))[:12]}{changes}"
     if archived:
-        yield f"archived: {plain(str(archived['archive']))}"
+        yield f"archived: {one_line(str(archived['archive']))}"
 
 
 def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> None:
