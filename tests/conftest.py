@@ -24,7 +24,7 @@ def scratch(tmp_path: Path) -> Iterator[Scratch]:
     (tmp_path / "quire.toml").write_text("")
     scratch = Scratch(tmp_path)
     yield scratch
-    if (tmp_path / ".quire").exists():
+    if (tmp_path / ".quire" / "host.log").exists():
         scratch.quire("host", "stop")
 
 
@@ -40,7 +40,7 @@ def repo(tmp_path: Path) -> Iterator[Scratch]:
     scratch.git("add", ".")
     scratch.git("commit", "--quiet", "-m", "Begin")
     yield scratch
-    if (scratch.root / ".quire").exists():
+    if (scratch.root / ".quire" / "host.log").exists():
         scratch.quire("host", "stop")
 
 

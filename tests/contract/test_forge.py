@@ -130,7 +130,8 @@ def test_comments_are_kept_in_order(place: World) -> None:
 
 
 def test_reviews_carry_their_verdict(place: World) -> None:
-    number = opened(place).number
+    made = opened(place)
+    number = made.number
     reviewer = place.forge("reviewer")
     reviewer.review(number, "comment", "Looks odd")
     reviewer.review(number, "request_changes", "Please mend it")
@@ -141,6 +142,7 @@ def test_reviews_carry_their_verdict(place: World) -> None:
         ("reviewer", "Looks odd", "comment"),
         ("reviewer", "Please mend it", "request_changes"),
     ]
+    assert [c.commit for c in found] == [made.head] * 3
 
 
 def test_nobody_approves_their_own_where_the_forge_says_so(place: World) -> None:

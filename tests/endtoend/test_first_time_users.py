@@ -33,6 +33,25 @@ def test_the_output_never_goes_over_the_source(scratch: Scratch, name: str) -> N
     assert task.read_bytes() == before
 
 
+def test_the_output_never_goes_over_a_synced_notebook(scratch: Scratch) -> None:
+    scratch.write("t.py", "# %%\nprint(1)\n")
+    scratch.write("other.py", "# %%\n2\n")
+    done = scratch.quire("run", "t.py", "--no-host", "-o", "t.ipynb")
+    assert done.returncode == 0, "nothing was there"
+    assert scratch.quire("run", "t.py", "--no-host", "-o", "t.ipynb").returncode == 0
+    (scratch.root / "t.ipynb").unlink()
+    assert scratch.quire("sync", "t.py", "other.py").returncode == 0
+    scratch.write("mine.py", "# %%\n3\n")
+    scratch.write("mine.ipynb", '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+    for task, name in (("t.py", "t.ipynb"), ("t.py", "other.ipynb"), ("mine.py", "mine.ipynb")):
+        before = (scratch.root / name).read_bytes()
+        done = scratch.quire("run", task, "--no-host", "-o", name)
+        assert done.returncode == 2
+        assert f"{name} is a notebook that quire sync keeps in step" in done.stderr
+        assert "hint: give -o another name" in done.stderr
+        assert (scratch.root / name).read_bytes() == before
+
+
 def test_a_pipe_is_no_task(scratch: Scratch) -> None:
     os.mkfifo(scratch.root / "f.py")
     done = scratch.quire("run", "f.py", "--no-host", timeout=30)

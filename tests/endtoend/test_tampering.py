@@ -371,7 +371,8 @@ def test_a_proposal_cannot_bring_its_own_key(world: World) -> None:
     assert verify_run(ws, run_id).ok
     base = trust_of(ws, revision="main")
     (line,) = [str(f) for f in verify_run(ws, run_id, trust=base).findings]
-    assert line.endswith(f"unknown key {EVE.id[:16]}: it is not in {LIST} at main")
+    assert f"unknown key {EVE.id[:16]}: it is not in {LIST} at main" in line
+    assert "quire key trust" in line
     assert world.quire("verify", run_id).returncode == 0
     assert world.quire("verify", run_id, "--keys-from", "main").returncode == 1
     assert verify_run(ws, world.runs[0], trust=base).ok

@@ -5,6 +5,7 @@ from __future__ import annotations
 from quire.runs.gate import CellLine, GateResult, LeftOut, TaskRun
 
 AT = "2026-11-16T15:55:01+00:00"
+ARCHIVED = {"archive": "git branch reports", "place": "runs/2026/11/16/x"}
 # Each would be something in Markdown, HTML, XML or a terminal, if it were let through.
 HOSTILE = [
     "</testcase><testcase name='x'>",
@@ -36,7 +37,7 @@ def hostile() -> GateResult:
             text,
             AT,
             1.5,
-            (CellLine(1, "failed", 0.1, text),),
+            (CellLine("c1", "code", "failed", 0.1, text),),
             {text: text},
             {},
             text,
@@ -45,7 +46,7 @@ def hostile() -> GateResult:
             f"Traceback\n{text}\nend",
             text,
             text,
-            archived=True,
+            archived=ARCHIVED,
         )
         for text in HOSTILE
     ]
@@ -61,11 +62,15 @@ OK = TaskRun(
     "Add up",
     AT,
     0.5,
-    (CellLine(1, "ok", 0.1, "load"), CellLine(2, "ok", 0.4, "")),
+    (
+        CellLine("c0", "markdown", "text", None, "Add up"),
+        CellLine("c1", "code", "ok", 0.1, "load"),
+        CellLine("c2", "code", "ok", 0.4),
+    ),
     {"total": "6"},
     {"total": 6},
     notebook=".quire/ci/sub/sum.ipynb",
-    archived=True,
+    archived=ARCHIVED,
 )
 FAILED = TaskRun(
     "notebooks/bad.py",
@@ -73,10 +78,10 @@ FAILED = TaskRun(
     "lib.py changed",
     "2026-11-16-155501-bad-ab12",
     duration=0.1,
-    cells=(CellLine(1, "failed", 0.1, "divide"),),
+    cells=(CellLine("c1", "code", "failed", 0.1, "divide"),),
     error="ZeroDivisionError: division by zero",
     error_type="ZeroDivisionError",
-    where="cell 1 (divide)",
+    where="cell c1 (divide)",
     traceback="Cell In[1], line 1\n----> 1 1 / 0",
     notebook=".quire/ci/bad.ipynb",
 )

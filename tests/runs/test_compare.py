@@ -76,6 +76,10 @@ SAME = {
         (shown(application__json={"b": [2], "a": 1}),),
     ),
     "text in lines": ((shown(text__plain=["a\n", "b"]),), (shown(text__plain="a\nb"),)),
+    "the id of a widget": (
+        (shown(**{"application__vnd.jupyter.widget-view+json": {"model_id": "a"}}),),
+        (shown(**{"application__vnd.jupyter.widget-view+json": {"model_id": "b"}}),),
+    ),
     "metadata of a display": (
         ({**shown(text__plain="a"), "metadata": {"x": 1}},),
         (shown(text__plain="a"),),

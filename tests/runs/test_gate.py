@@ -14,6 +14,7 @@ from markdown_it.token import Token
 from quire.runs.events import CellError, ResultGlued
 from quire.runs.gate import (
     FAILURES_SHOWN,
+    ROWS_SHOWN,
     GateResult,
     cell_table,
     code,
@@ -43,7 +44,7 @@ def test_the_summary_says_what_counts() -> None:
         "| `quire verify 2026-11-16-155501-sum-ab12` |"
     )
     assert "### `notebooks/bad.py`: failed" in text
-    assert "`ZeroDivisionError: division by zero` in `cell 1 (divide)`" in text
+    assert "`ZeroDivisionError: division by zero` in `cell c1 (divide)`" in text
     assert "```text\nCell In[1], line 1\n----> 1 1 / 0\n```" in text
     assert "What to do: `give it values`" in text
 
@@ -119,11 +120,11 @@ def test_the_summary_stays_below_what_forges_take() -> None:
     big = replace(
         FAILED,
         task="t" * 10_000,
-        traceback="x" * 10**7,
-        error="e" * 10**6,
+        traceback="x" * 10**5,
+        error="e" * 10**5,
         results={str(n): "v" * 10_000 for n in range(1000)},
     )
-    assert len(markdown(GateResult((big,) * 2_000)).encode()) < 2_500_000
+    assert len(markdown(GateResult((big,) * (ROWS_SHOWN + 1))).encode()) < 2_500_000
     assert len(markdown(GateResult((big,) * 100)).encode()) < 1_000_000
 
 
@@ -132,7 +133,14 @@ def test_what_is_kept_of_a_record() -> None:
     error = CellError("ValueError", "no\nsuch", ("Traceback", "ValueError: no"))
     record = made(before=(("markdown", "# T"),), error=error, results=glued)
     run = task_run(record, "notebooks/x.py", "it changed", "out.ipynb", "short")
-    assert (run.outcome, run.error, run.where) == ("failed", "ValueError: no such", "cell 1")
+    failed = record.error
+    assert failed is not None
+    assert (run.outcome, run.error) == ("failed", "ValueError: no such")
+    assert (run.cell, run.where, run.value) == (failed.cell, f"cell {failed.cell}", "no\nsuch")
     assert run.results == {"total": "6"}
-    assert [(cell.number, cell.status) for cell in run.cells] == [(1, "failed"), (2, "not run")]
-    assert "total = 6" in cell_table(run)
+    assert [cell.id for cell in run.cells] == [cell.id for cell in record.cells]
+    assert [cell.status for cell in run.cells] == ["text", "failed", "not run"]
+    table = cell_table(run).splitlines()
+    assert table[0].startswith("[1/2] failed ")
+    assert table[1].startswith("[2/2] not run ")
+    assert table[2] == "total = 6"

@@ -56,7 +56,8 @@ def test_a_case_for_each_task() -> None:
     }
     assert [child.tag for child in ok] == ["system-out"]
     out = ok.findtext("system-out") or ""
-    assert "[1] ok" in out
+    assert "[1/2] ok" in out
+    assert "[2/2] ok" in out
     assert "load" in out
     assert "total = 6" in out
     assert OK.run_id in out
@@ -66,7 +67,7 @@ def test_a_case_for_each_task() -> None:
         "message": "ZeroDivisionError: division by zero",
         "type": "ZeroDivisionError",
     }
-    assert "cell 1 (divide)" in (failure.text or "")
+    assert "cell c1 (divide)" in (failure.text or "")
     assert "----> 1 1 / 0" in (failure.text or "")
     error = refused.find("error")
     assert error is not None, "what could not be run is no failure of the task"

@@ -129,9 +129,21 @@ def test_numbers_that_json_lacks_become_text(value: Any, told: Any) -> None:
 
 
 def test_text_that_utf8_cannot_hold() -> None:
+    """JSON has an escape for it, so it comes back as it was."""
     nb = written(made(stream("\ud800x\n"), source="'\udcff'"))
-    assert nb["cells"][0]["outputs"][0]["text"] == ["?x\n"]
-    assert nb["cells"][0]["source"] == ["'?'"]
+    assert nb["cells"][0]["outputs"][0]["text"] == ["\ud800x\n"]
+    assert nb["cells"][0]["source"] == ["'\udcff'"]
+
+
+def test_keys_that_differ_only_in_what_utf8_cannot_hold() -> None:
+    """Two surrogates are one character for whoever reads JSON: the later of two keys counts."""
+    keys = {"\ud800": 1, "\udcff": 2, "?": 3, "\ud83d\ude00": 4, "\U0001f600": 5}
+    data = dumps(notebook(made({**shown(), "data": {"application/json": keys}})))
+    told = strict.loads(data)["cells"][0]["outputs"][0]["data"]["application/json"]
+    assert told == {"\ud800": 1, "\udcff": 2, "?": 3, "\U0001f600": 5}
+    read = nbformat.reads(data.decode(), as_version=4)
+    nbformat.validate(read)
+    assert read.cells[0].outputs[0].data["application/json"] == told
 
 
 def test_one_cell_is_one_line() -> None:

@@ -20,9 +20,9 @@ from quire.runs.proposal_body import (
     Told,
     address_of,
     own_words,
-    prose,
     render,
 )
+from quire.runs.prose import prose
 
 PLACE = Place("add-x", "origin")
 NASTY = [

@@ -75,6 +75,32 @@ def test_lines_that_were_removed_moved_or_doubled_show(
     assert problems(archive) != []
 
 
+def test_adding_to_a_chain_that_was_cut_warns(archive: FolderArchive) -> None:
+    lines = chain(archive).read_bytes().splitlines(keepends=True)
+    edit(archive, lines[:2])
+    add(archive, 9)
+    assert "runs were removed" in archive.warning
+    assert f"folders without a line: {run_id(2)}, {run_id(3)}" in archive.warning
+    assert archive.warning.endswith("quire verify --all says what to do")
+    add(archive, 10)
+    assert run_id(3) in archive.warning
+    assert "4 lines" in str(archive.witness_problem())
+    # What came on top is remembered as well.
+    edit(archive, chain(archive).read_bytes().splitlines(keepends=True)[:2])
+    assert run_id(10) in str(archive.witness_problem())
+    edit(archive, lines)
+    add(archive, 11)
+    assert run_id(10) in archive.warning
+
+
+def test_a_chain_that_is_whole_warns_of_nothing(archive: FolderArchive) -> None:
+    add(archive, 9)
+    assert archive.warning == ""
+    add(FolderArchive(archive.folder, seal), 10)
+    add(archive, 11)
+    assert archive.warning == ""
+
+
 def test_a_chain_that_is_gone_shows(archive: FolderArchive) -> None:
     shutil.rmtree(archive.folder)
     assert archive.ids() == []

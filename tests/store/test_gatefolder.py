@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from quire.errors import UsageError
-from quire.store.gatefolder import LIST, GateFolder
+from quire.runs.gate import MARK, GateResult
+from quire.runs.junit import junit
+from quire.store.gatefolder import LIST, GateFolder, check_place, is_free
 
 
 @pytest.fixture
@@ -99,3 +101,26 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(UsageError, match="is a file, not a folder"):
         GateFolder(tmp_path / "out").check([])
+
+
+def test_only_a_gates_report_is_replaced(tmp_path: Path) -> None:
+    report, mine = tmp_path / "report.xml", tmp_path / "mine.xml"
+    assert is_free(report)
+    report.write_bytes(junit(GateResult()))
+    assert is_free(report)
+    mine.write_text("<suite>" + " " * 300 + MARK)
+    assert not is_free(mine), "it speaks of a gate, and is none's"
+    (tmp_path / "link.xml").symlink_to(report)
+    assert not is_free(tmp_path / "link.xml")
+    assert is_free(report / "x.xml")
+
+
+def test_a_repository_elsewhere(tmp_path: Path) -> None:
+    """A worktree's git folders lie outside; so may the gate's folder."""
+    root, git = tmp_path / "tree", tmp_path / "bare"
+    own = root / ".quire" / "ci"
+    for folder in (root / "out", own, tmp_path / "out", root / "git"):
+        check_place(folder, root, own, [git])
+    for folder in (git, git / "worktrees" / "tree", tmp_path / "x" / ".GIT" / "y"):
+        with pytest.raises(UsageError, match="where git keeps"):
+            check_place(folder, root, own, [git])

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from made_archive import (
 from quire.errors import GitError
 from quire.store import archive as layout
 from quire.store.archive import run_folder
-from quire.store.git import Repository
+from quire.store.git import Repository, Said
 from quire.store.gitarchive import GitArchive
 from quire.store.gitlinks import MARKER, ROOT, run_message
 from quire.store.gitlog import GitLog, Import, Step
@@ -134,8 +135,10 @@ def test_markers_that_are_not_ours(tmp_path: Path, marker: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["-x", "a..b", "a b", "refs/heads/x", "", "a\nb", "x.lock", "HEAD"]
-)
+    "name",
+    ["-x", "a..b", "a b", "refs/heads/x", "", "a\nb", "x.lock", "HEAD", "FETCH_HEAD", "ORIG_HEAD",
+     "MERGE_HEAD", "CHERRY_PICK_HEAD", "AUTO_MERGE"],
+)  # fmt: skip
 def test_branch_names_that_are_none(tmp_path: Path, name: str) -> None:
     main = repository(tmp_path / "repo")
     with pytest.raises(layout.UsageError, match="cannot be the name of a branch"):
@@ -324,8 +327,153 @@ def test_a_branch_reset_to_an_earlier_commit_shows(archive: GitArchive) -> None:
     assert archive.witness_problem() is not None
     # Nor does another process.
     assert git_archive(archive.repository.here).witness_problem() is not None
+    # To set it to where it was drops what came on top.
     git(archive.repository.here, "update-ref", REF, lost)
-    assert archive.witness_problem() is None
+    told = archive.witness_problem()
+    assert told is not None
+    assert run_id(8) in told
+    assert lost[:12] not in told.partition("was at")[2][:14]
+
+
+def asked_of_git(archive: GitArchive, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What git is asked from now on, besides the one that writes."""
+    asked: list[str] = []
+    real = Repository.ask
+
+    def counted(self: Repository, *args: str, **how: Any) -> Said:
+        asked.append(args[0])
+        return real(self, *args, **how)
+
+    monkeypatch.setattr(Repository, "ask", counted)
+    return asked
+
+
+def test_adding_to_a_branch_that_was_set_back_warns(
+    archive: GitArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = archive.repository.here
+    add(archive, 6)
+    asked = asked_of_git(archive, monkeypatch)
+    add(archive, 7)
+    assert archive.warning == ""
+    assert asked == []  # nothing to ask as long as the branch is where it was left
+    lost = str(archive.log.tip())
+    git(place, "update-ref", REF, f"{REF}~2")
+    shortened = archive.witness_problem()
+    assert shortened is not None
+    assert f"runs were removed: {run_id(6)}, {run_id(7)}. To have them back: " in shortened
+    add(archive, 8)
+    assert f"does not hold it any more: runs were removed or changed: {run_id(6)}" in archive.warning
+    assert archive.warning.endswith("; quire verify --all says what to do")
+    # As long as they are gone, whoever adds is told, and `verify` says where they are.
+    other = git_archive(place)
+    add(other, 9)
+    assert run_id(7) in other.warning
+    told = str(other.witness_problem())
+    assert all(run in told for run in (run_id(6), run_id(7)))
+    look, keep = told.partition("To look at them: ")[2].split("; so that git keeps them: ")
+    assert git(place, *look.split()[1:], "--format=%s") == f"Run {run_id(7)}\nRun {run_id(6)}"
+    git(place, *keep.split()[1:])
+    assert git(place, "rev-parse", f"refs/heads/reports-{lost[:12]}") == lost
+    # What came on top is remembered as well.
+    git(place, "update-ref", REF, f"{REF}~1")
+    told = str(other.witness_problem())
+    assert run_id(9) in told
+    assert run_id(7) in told
+
+
+def test_the_command_that_brings_removed_runs_back(archive: GitArchive) -> None:
+    place = archive.repository.here
+    git(place, "update-ref", REF, f"{REF}~1")
+    told = str(archive.witness_problem())
+    git(place, *told.partition("To have them back: git ")[2].split())
+    assert problems(archive) == []
+    add(archive, 8)
+    assert archive.warning == ""
+    assert len(archive.ids()) == 4
+
+
+def test_lost_and_newer_runs_come_together_through_a_copy(
+    archive: GitArchive, tmp_path: Path
+) -> None:
+    """As docs/archive.md says it."""
+    place, lost = archive.repository.here, str(archive.log.tip())
+    git(place, "update-ref", REF, f"{REF}~1")
+    add(archive, 8)
+    git(place, "clone", "--quiet", "--bare", ".", str(tmp_path / "lost.git"))
+    git(tmp_path / "lost.git", "update-ref", REF, lost)
+    git(place, "remote", "add", "lost", str(tmp_path / "lost.git"))
+    archive.push("lost")
+    assert archive.ids() == [run_id(n) for n in (8, 2, 1, 0)]
+    assert problems(archive) == []
+    add(archive, 9)
+    assert archive.warning == ""
+
+
+def test_lost_commits_that_git_has_thrown_away(archive: GitArchive) -> None:
+    place = archive.repository.here
+    git(place, "update-ref", REF, f"{REF}~1")
+    git(place, "reflog", "expire", "--expire=now", "--all")
+    git(place, "gc", "--quiet", "--prune=now")
+    add(archive, 8)
+    assert "does not hold it any more: runs were removed" in archive.warning
+    assert "quire push takes what the remote still has" in str(archive.witness_problem())
+
+
+@pytest.mark.parametrize("begin", [True, False])
+def test_a_current_branch_that_is_no_archive(tmp_path: Path, begin: bool) -> None:
+    """To leave the branch would not help: it is another one that is needed."""
+    main = repository(tmp_path / "repo")
+    if begin:
+        git(main.here, "commit", "--quiet", "--allow-empty", "-m", "Begin")
+    with pytest.raises(GitError, match="is no archive" if begin else "checked out") as caught:
+        add(git_archive(main.here, "main"), 1)
+    assert "archive.branch" in caught.value.hint
+    assert "switch" not in caught.value.hint
+
+
+def test_an_archive_that_is_checked_out(archive: GitArchive, tmp_path: Path) -> None:
+    git(archive.repository.here, "worktree", "add", "--quiet", str(tmp_path / "side"), "reports")
+    with pytest.raises(GitError, match="checked out") as caught:
+        add(archive, 8)
+    assert "switch" in caught.value.hint
+
+
+MESSAGES: dict[str, Callable[[str], str]] = {
+    "another subject": lambda text: text.replace("Run ", "Ran ", 1),
+    "a subject for another run": lambda text: text.replace(run_id(2), run_id(1), 1),
+    "one more trailer": lambda text: text + "Reviewed-by: Eve\n",
+    "one more line": lambda text: text.replace("\n\n", "\n\nThis is the final one.\n\n", 1),
+    "the seal again": lambda text: text + text.splitlines()[-1] + "\n",
+    "the seal again, hidden": lambda text: text + " " + text.splitlines()[-1] + "\n",
+    "no line at the end": lambda text: text.rstrip("\n"),
+    "lines at the end": lambda text: text + "\n\n",
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_the_last_commit_says_what_quire_has_written(archive: GitArchive, name: str) -> None:
+    """Nothing stands on it, and a fresh clone remembers nothing: its form is all there is."""
+    amended(archive, lambda head, text: (head, MESSAGES[name](text)))
+    assert len(problems(archive)) == 1
+    assert list(archive.history())[-1].problems
+
+
+@pytest.mark.parametrize("header", ["encoding latin1", "gpgsig x\n y", "evil 1"])
+def test_nothing_else_is_in_the_head_of_the_last_commit(archive: GitArchive, header: str) -> None:
+    amended(archive, lambda head, text: (f"{head}\n{header}", text))
+    (told,) = problems(archive)
+    assert "has more in its head than Quire has written" in told
+
+
+def amended(archive: GitArchive, change: Callable[[str, str], tuple[str, str]]) -> None:
+    place = archive.repository.here
+    raw = git(place, "cat-file", "commit", REF) + "\n"
+    head, _, text = raw.partition("\n\n")
+    made = "\n\n".join(change(head, text)).encode()
+    options = ("hash-object", "-t", "commit", "-w", "--literally", "--stdin")
+    git(place, "update-ref", REF, git(place, *options, given=made))
+    (archive.repository.common / "quire" / "reports.tip").unlink()
 
 
 def test_a_deleted_branch_shows(archive: GitArchive) -> None:
@@ -368,7 +516,11 @@ def test_a_shallow_clone_says_so(archive: GitArchive, tmp_path: Path) -> None:
     options = ("--quiet", "--depth=1", "--branch=reports", "--bare")
     git(tmp_path, "clone", *options, url, "shallow")
     clone = git_archive(tmp_path / "shallow")
-    assert any("shallow clone" in one for one in problems(clone))
+    (told,) = problems(clone)
+    assert told.startswith("is where this shallow clone ends")
+    assert told.endswith("git fetch --unshallow")
+    git(tmp_path / "shallow", "fetch", "--quiet", "--unshallow", "origin", "reports:reports")
+    assert problems(clone) == []
 
 
 def test_a_damaged_object_is_a_problem_and_no_crash(archive: GitArchive) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quire.errors import ConfigError, StorageError
-from quire.store.objects import FolderObjects, Objects, objects
+from quire.store.objects import FolderObjects, Objects, RemoteObjects, objects
 
 
 @pytest.fixture(params=["default", "folder", "file", "memory"])
@@ -20,6 +20,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
         "file": (tmp_path / "by-url").as_uri(),
         "memory": f"memory://{tmp_path.name}/large",
     }[request.param]
+    if request.param == "memory":  # stands for what is not a folder; nobody can configure it
+        return RemoteObjects(url)
     return objects(url, tmp_path / ".quire" / "objects", tmp_path)
 
 
@@ -78,3 +80,13 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         with pytest.raises(StorageError) as caught:
             objects(url, tmp_path, tmp_path).put(b"x")
         assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "url", ["memory://x", "MEMORY://", "simplecache::memory://x", "memory::file:///x"]
+)
+def test_what_is_gone_with_the_process_is_no_place(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError, match="only as long as the process") as caught:
+        objects(url, tmp_path, tmp_path)
+    assert "folder" in caught.value.hint
+    assert objects("memory", tmp_path, tmp_path).where == str(tmp_path / "memory")

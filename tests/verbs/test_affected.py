@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,8 +34,18 @@ def commit(repo: Scratch, message: str = "Change") -> None:
 
 
 @pytest.fixture
-def branch(repo: Scratch) -> Scratch:
+def branch(tmp_path: Path, made: Path) -> Scratch:
     """Tasks with all kinds of needs, on a branch that has changed nothing yet."""
+    return Scratch(shutil.copytree(made, tmp_path / "repo"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    repo = Scratch(tmp_path_factory.mktemp("made") / "repo")
+    repo.root.mkdir()
+    repo.git("init", "--quiet", "--initial-branch=main")
+    repo.git("config", "user.name", "Ada Tester")
+    repo.git("config", "user.email", "ada@example.org")
     repo.write("notebooks/alone.py", "# %%\nprint('hello')\n")
     repo.write("notebooks/imports.py", "# %%\nimport lib.inner\n")
     repo.write("notebooks/beside.py", "# %%\nfrom near import x\n")
@@ -59,7 +70,9 @@ def branch(repo: Scratch) -> Scratch:
     repo.write("README.md", "hello\n")
     commit(repo)
     repo.git("switch", "--quiet", "-c", "work")
-    return repo
+    for sample in (repo.root / ".git" / "hooks").iterdir():
+        sample.unlink()
+    return repo.root
 
 
 def edit(repo: Scratch, name: str) -> None:
@@ -92,21 +105,18 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("how", ["committed", "staged", "edited", "deleted"])
 @pytest.mark.parametrize("name", CASES)
-def test_one_file_changed(branch: Scratch, name: str, how: str) -> None:
-    if how == "deleted":
-        (branch.root / name).unlink()
-    else:
-        edit(branch, name)
-    if how in ("staged", "committed", "deleted"):
-        branch.git("add", "--all")
-    if how == "committed":
-        commit(branch)
+def test_one_file_changed(branch: Scratch, name: str) -> None:
     wanted = {f"notebooks/{task}.py": reason for task, reason in CASES[name].items()}
-    if how == "deleted":
-        wanted.pop(name, None)  # it is no task any more
-    assert reasons(branch) == wanted
+    edit(branch, name)
+    assert reasons(branch) == wanted, "edited"
+    branch.git("add", "--all")
+    assert reasons(branch) == wanted, "staged"
+    branch.git("commit", "--quiet", "-m", "Change")
+    assert reasons(branch) == wanted, "committed"
+    (branch.root / name).unlink()
+    wanted.pop(name, None)  # it is no task any more
+    assert reasons(branch) == wanted, "removed"
 
 
 def test_nothing_changed(branch: Scratch) -> None:
@@ -177,6 +187,7 @@ def test_names_that_need_quoting(branch: Scratch) -> None:
 )
 def test_the_configuration_affects_all(branch: Scratch, name: str) -> None:
     branch.write(name, "")
+    assert everything(branch) == f"the configuration changed: {name}"
     found = reasons(branch)
     assert set(found.values()) == {f"the configuration changed: {name}"}
     assert len(found) == len(find(workspace(branch)).tasks)
@@ -225,6 +236,26 @@ def everything(repo: Scratch, base: str | None = None, **env: str) -> str:
     found = change(workspace(repo, **env), base)
     assert isinstance(found, Change)
     return found.everything
+
+
+def test_whose_rules_count(branch: Scratch) -> None:
+    """Those of the branch that the change goes onto, as it is now, whatever is run."""
+    edit(branch, "README.md")
+    commit(branch)
+    since = branch.git("rev-parse", "main")
+    branch.git("switch", "--quiet", "main")
+    assert change(workspace(branch)).onto == ""
+    edit(branch, "data/a.csv")
+    commit(branch)
+    onto = branch.git("rev-parse", "main")
+    branch.git("switch", "--quiet", "work")
+    found = change(workspace(branch))
+    assert (found.base, found.onto) == (since, onto)
+    every = change(workspace(branch), everything="--all was given")
+    assert (every.base, every.onto, every.everything) == ("", onto, "--all was given")
+    branch.git("switch", "--quiet", "--orphan", "other")
+    branch.git("commit", "--quiet", "--allow-empty", "-m", "Apart")
+    assert change(workspace(branch)).onto == onto
 
 
 def test_on_main_itself(repo: Scratch) -> None:

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from quire.errors import ConfigError, UsageError
-from quire.runs.gate import GateResult, TaskFinished, TaskRun, TaskStarted
+from quire.runs.gate import MARK, GateResult, TaskFinished, TaskRun, TaskStarted
 from quire.verbs.ci import Gate, gate
 from quire.workspace import Engine, Workspace
 from scratch import Scratch
@@ -88,8 +88,9 @@ def test_tasks_run_and_everything_is_written(repo: Scratch, engine: Engine) -> N
     assert "ZeroDivisionError" in summary
     assert repo.git("status", "--porcelain", "--", ".quire") == ""
     bad = one(result, "bad")
-    assert (bad.error, bad.where) == ("ZeroDivisionError: division by zero", "cell 2")
     assert [cell.status for cell in bad.cells] == ["ok", "failed", "not run"]
+    assert (bad.error, bad.value) == ("ZeroDivisionError: division by zero", "division by zero")
+    assert bad.where == f"cell {bad.cells[1].id}"
     assert one(result, "sum").values == {"total": 6}
 
 
@@ -222,38 +223,39 @@ def test_what_cannot_run_stops_nobody(repo: Scratch, engine: Engine) -> None:
     repo.write("notebooks/broken.ipynb", "{")
     repo.write("notebooks/header.py", "# ---\n# jupyter:\n#   - {{\n# ---\n# %%\n1\n")
     task(repo, "strange", "1", ci="{speed: 3}")
+    beside = "# ---\n# jupyter:\n# quire:\n#   ci: false\n# ---\n# %%\n1\n"
+    repo.write("notebooks/beside.py", beside)
     foreign = "# ---\n# jupyter:\n#   kernelspec:\n#     name: no-such\n# ---\n# %%\n1\n"
     repo.write("notebooks/kernel.py", foreign)
     result = gate(workspace(repo, engine), everything=True)
     wrong = {name: outcome for name, outcome in outcomes(result).items() if outcome != "ok"}
-    assert wrong == dict.fromkeys(("nul", "broken", "header", "strange", "kernel"), "error")
+    names = ("nul", "broken", "header", "strange", "kernel", "beside")
+    assert wrong == dict.fromkeys(names, "error")
     assert "speed" in one(result, "strange").error
+    assert "`quire:` in the header" in one(result, "beside").error
     assert all(run.error and run.hint for run in result.failures)
 
 
 def test_limits(repo: Scratch, engine: Engine) -> None:
     """The lower of what the gate and the task say."""
     forever = "import time\nwhile True:\n    time.sleep(0.01)"
-    task(repo, "own", forever, ci="{timeout: 0.3}")
-    task(repo, "cell", forever, ci="{cell_timeout: 0.3, timeout: 600}")
+    (repo.root / "notebooks/sum.py").unlink()  # every limit here is too low for luck
+    task(repo, "own", forever, ci="{timeout: 0.2}")
+    task(repo, "cell", forever, ci="{cell_timeout: 0.2, timeout: 600}")
     task(repo, "greedy", forever, ci="{timeout: 100000}")
-    result = gate(workspace(repo, engine), everything=True, timeout=2)
-    assert outcomes(result) == {
-        "cell": "timed_out",
-        "greedy": "timed_out",
-        "own": "timed_out",
-        "sum": "ok",
-    }
-    assert "longer than 0.3 s" in one(result, "own").error
-    assert "longer than 2 s" in one(result, "greedy").error
+    result = gate(workspace(repo, engine), everything=True, timeout=0.4, jobs=3)
+    assert outcomes(result) == dict.fromkeys(("cell", "greedy", "own"), "timed_out")
+    assert "longer than 0.2 s" in one(result, "own").error
+    assert "longer than 0.4 s" in one(result, "greedy").error
     assert cases(repo.root / ".quire/ci/junit.xml")["notebooks/own.py"][0] == "failure"
 
 
 def test_the_configurations_limit_holds(repo: Scratch, engine: Engine) -> None:
-    repo.write("quire.toml", "timeout = 0.3\n")
+    repo.write("quire.toml", "timeout = 0.2\n")
+    (repo.root / "notebooks/sum.py").unlink()
     task(repo, "slow", "import time\nwhile True:\n    time.sleep(0.01)")
     result = gate(workspace(repo, engine), everything=True)
-    assert outcomes(result) == {"slow": "timed_out", "sum": "ok"}
+    assert outcomes(result) == {"slow": "timed_out"}
 
 
 def left_of(pids: list[int]) -> list[int]:
@@ -340,7 +342,8 @@ def test_the_forges_page_gets_the_summary(repo: Scratch, engine: Engine, tmp_pat
     assert gate(ws).ok
     text = page.read_text()
     assert text.startswith("before\n## Tasks: 1 ok")
-    assert text.removeprefix("before\n") == (repo.root / ".quire/ci/summary.md").read_text()
+    summary = (repo.root / ".quire/ci/summary.md").read_text()
+    assert f"{MARK}\n{text.removeprefix('before' + chr(10))}" == summary
 
 
 def test_a_page_that_cannot_be_written_fails_nothing(
@@ -349,6 +352,64 @@ def test_a_page_that_cannot_be_written_fails_nothing(
     result = gate(workspace(repo, engine, GITHUB_STEP_SUMMARY=str(tmp_path)))
     assert result.ok
     assert result.warnings == ("$GITHUB_STEP_SUMMARY cannot be written: Is a directory",)
+
+
+def hub(repo: Scratch) -> Path:
+    """A remote that counts how often it is pushed to."""
+    place = repo.root.parent / "hub.git"
+    repo.git("init", "--quiet", "--bare", str(place))
+    repo.git("remote", "add", "hub", str(place))
+    hook = place / "hooks" / "post-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho once >> pushes\n")
+    hook.chmod(0o755)
+    repo.write("quire.toml", '[archive]\npush = true\nremote = "hub"\n')
+    return place
+
+
+def test_the_archive_is_pushed_once(repo: Scratch, engine: Engine) -> None:
+    place = hub(repo)
+    task(repo, "other", "1")
+    ws = workspace(repo, engine)
+    result = gate(ws, everything=True)
+    assert result.ok
+    assert result.warnings == ()
+    assert (place / "pushes").read_text() == "once\n"
+    there = Workspace(place, cwd=place, env=ws.env, engine=engine)
+    assert set(there.archive.ids()) == {run.run_id for run in result.tasks}
+
+
+def test_an_archive_that_cannot_be_pushed_fails_nothing(repo: Scratch, engine: Engine) -> None:
+    hub(repo)
+    repo.git("remote", "set-url", "hub", str(repo.root / "nowhere"))
+    ws = workspace(repo, engine)
+    try:
+        result = gate(ws, everything=True)
+    finally:
+        engine.silent_remotes.clear()
+    assert result.ok
+    assert one(result, "sum").archived
+    (said,) = result.warnings
+    assert said.startswith("the archive could not be pushed: ")
+    assert "could not be pushed" in (repo.root / ".quire/ci/summary.md").read_text()
+
+
+def test_the_reason_to_run_everything_is_told(repo: Scratch, engine: Engine) -> None:
+    repo.git("switch", "--quiet", "-c", "work")
+    repo.write("quire.toml", "")
+    result = gate(workspace(repo, engine))
+    assert result.everything == "the configuration changed: quire.toml"
+    assert result.base == repo.git("rev-parse", "main")
+    assert one(result, "sum").because == result.everything
+
+
+def test_links_that_are_not_followed_are_named(repo: Scratch, engine: Engine) -> None:
+    (repo.root.parent / "outside").mkdir()
+    (repo.root / "notebooks/shared").symlink_to(repo.root.parent / "outside")
+    result = gate(workspace(repo, engine), everything=True)
+    assert [item.task for item in result.left_out] == ["notebooks/shared"]
+    summary = (repo.root / ".quire/ci/summary.md").read_text()
+    assert "- `notebooks/shared`: `a link that leads out`" in summary
 
 
 def test_events_come_for_every_task(repo: Scratch, engine: Engine) -> None:
@@ -361,8 +422,18 @@ def test_events_come_for_every_task(repo: Scratch, engine: Engine) -> None:
     assert finished == [("notebooks/asks.py", 2), ("notebooks/sum.py", 1), ("notebooks/z.py", 0)]
 
 
-def before(root: Path) -> set[str]:
-    return {str(path) for path in root.rglob("*") if ".git" not in path.parts}
+def before(root: Path) -> dict[str, bytes | None]:
+    found = (path for path in root.rglob("*") if path.name != "index")
+    return {str(path): path.read_bytes() if path.is_file() else None for path in found}
+
+
+LINKS = {
+    "link.md": "../elsewhere/report.md",
+    "dangling.xml": "nowhere.xml",
+    "out": "../elsewhere",
+    "hidden": ".git",
+    "loop": "loop",
+}
 
 
 @pytest.mark.parametrize(
@@ -374,6 +445,27 @@ def before(root: Path) -> set[str]:
         ({"junit": "notebooks/sum.py"}, "no name for this report"),
         ({"summary": "x.ipynb"}, "no name for this report"),
         ({"junit": "folder.xml"}, "is a folder"),
+        ({"junit": "mine.xml"}, r"mine\.xml is there, and no gate has written it"),
+        ({"summary": "README.md"}, r"README\.md is in git"),
+        ({"summary": "gone.md"}, r"gone\.md is in git"),
+        ({"summary": "empty.md"}, r"empty\.md is there, and no gate has written it"),
+        ({"summary": "link.md"}, r"link\.md is there, and no gate has written it"),
+        ({"junit": "dangling.xml"}, r"dangling\.xml is there, and no gate has written it"),
+        ({"junit": "out/x.xml"}, "behind a link that leads out of"),
+        ({"junit": "out/sub/x.xml"}, "behind a link that leads out of"),
+        ({"junit": "quire.toml/x.xml"}, "is a file, not a folder"),
+        ({"junit": ".git/x.xml"}, "is where git keeps what is its own"),
+        ({"summary": ".quire/x.md"}, "is where Quire keeps what is its own"),
+        ({"output": ".git"}, "is where git keeps what is its own"),
+        ({"output": ".git/hooks"}, "is where git keeps what is its own"),
+        ({"output": "notebooks/../.git/x"}, "is where git keeps what is its own"),
+        ({"output": "inner/.git"}, "is where git keeps what is its own"),
+        ({"output": ".quire"}, "is where Quire keeps what is its own"),
+        ({"output": ".quire/runs"}, "is where Quire keeps what is its own"),
+        ({"output": ".quire/ci/deeper"}, "is where Quire keeps what is its own"),
+        ({"output": "hidden"}, "is where git keeps what is its own"),
+        ({"output": "out"}, "behind a link that leads out of"),
+        ({"output": "loop"}, "leads nowhere"),
         ({"output": "notebooks"}, "would be taken for the twin of a task"),
         ({"output": "taken"}, "is there, and no gate has written it"),
         ({"output": "quire.toml"}, "is a file, not a folder"),
@@ -384,13 +476,40 @@ def test_a_wrong_request_changes_nothing(
 ) -> None:
     repo.write("quire.toml", "")
     repo.write("taken/sum.ipynb", "mine")
+    repo.write("mine.xml", "<mine/>")
+    repo.write("empty.md", "")
+    repo.write("README.md", f"{MARK}\nours")
+    repo.write("gone.md", f"{MARK}\nours")
+    repo.git("add", "README.md", "gone.md")
+    (repo.root / "gone.md").unlink()
     (repo.root / "folder.xml").mkdir()
-    there = before(repo.root)
+    (repo.root.parent / "elsewhere" / "sub").mkdir(parents=True)
+    (repo.root.parent / "elsewhere" / "report.md").write_text(f"{MARK}\nours")
+    for name, target in LINKS.items():
+        (repo.root / name).symlink_to(target)
+    there = before(repo.root.parent)
     with pytest.raises(UsageError, match=said) as refused:
         gate_of(workspace(repo, engine), options)
     assert refused.value.hint
-    assert before(repo.root) == there
-    assert (repo.root / "taken/sum.ipynb").read_text() == "mine"
+    assert before(repo.root.parent) == there
+
+
+def test_a_report_of_an_earlier_gate_is_replaced(repo: Scratch, engine: Engine) -> None:
+    options = {"junit": "j.xml", "summary": "s.md", "everything": True}
+    gate_of(workspace(repo, engine), options)
+    (repo.root / "notebooks/sum.py").rename(repo.root / "notebooks/other.py")
+    gate_of(workspace(repo, engine), options)
+    assert set(cases(repo.root / "j.xml")) == {"notebooks/other.py"}
+    assert "notebooks/other.py" in (repo.root / "s.md").read_text()
+
+
+def test_a_report_that_a_task_has_written_meanwhile(repo: Scratch, engine: Engine) -> None:
+    task(repo, "writes", "open('report.md', 'w').write('mine')")
+    going = Gate(workspace(repo, engine), everything=True, summary="report.md")
+    list(going)
+    assert (repo.root / "report.md").read_text() == "mine"
+    assert "report.md was written by somebody else meanwhile" in going.result.warnings[0]
+    assert "notebooks/writes.py" in cases(going.junit)
 
 
 def gate_of(ws: Workspace, options: dict[str, Any]) -> None:

@@ -129,7 +129,34 @@ def test_marked_as_unproven(repo: Scratch, ws: Workspace) -> None:
     repo.write("docs/y.ipynb", notebook(outputs=PRINTED))
     repo.write(".gitattributes", "docs/x.ipynb quire=unproven\n")
     add(repo)
+    assert len(found(ws)) == 2, "it counts when it is committed"
+    repo.git("add", ".gitattributes")
+    repo.git("commit", "--quiet", "-m", "Excuse one")
     assert [run.task for run in found(ws)] == ["docs/y.ipynb"]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_change_cannot_excuse_itself(repo: Scratch, ws: Workspace, everything: bool) -> None:
+    """The main branch's word counts, as in a review; also where all tasks are run."""
+    repo.write(".gitattributes", "docs/old.ipynb quire=unproven\n")
+    repo.git("add", ".gitattributes")
+    repo.git("commit", "--quiet", "-m", "Excuse one")
+    repo.git("switch", "--quiet", "-c", "work")
+    (repo.root / "notebooks/sum.py").unlink()
+    repo.write(".gitattributes", "*.ipynb quire=unproven\n")
+    repo.write("docs/old.ipynb", notebook(outputs=PRINTED))
+    repo.write("docs/new.ipynb", notebook(outputs=PRINTED))
+    repo.git("add", "--all", "--force", ".gitattributes", "docs")
+    repo.git("commit", "--quiet", "-m", "Excuse them all")
+    assert [run.task for run in gate(ws, everything=everything).tasks] == ["docs/new.ipynb"]
+
+
+def test_before_the_first_commit(scratch: Scratch, engine: Engine) -> None:
+    scratch.git("init", "--quiet")
+    scratch.write("docs/x.ipynb", notebook(outputs=PRINTED))
+    add(scratch)
+    ws = Workspace(scratch.root, cwd=scratch.root, env=scratch.environment(), engine=engine)
+    assert [run.task for run in found(ws)] == ["docs/x.ipynb"]
 
 
 def test_what_is_not_in_git_is_nobodys(repo: Scratch, ws: Workspace) -> None:
@@ -155,6 +182,13 @@ def test_a_removed_file_is_not_looked_for(repo: Scratch, ws: Workspace, executed
     add(repo)
     executed.unlink()
     assert found(ws) == [], "it is not there any more, and will not be committed"
+
+
+def test_a_name_in_capitals_hides_nothing(repo: Scratch, ws: Workspace) -> None:
+    repo.write("docs/UP.IPYNB", notebook(outputs=PRINTED))
+    add(repo)
+    (told,) = found(ws)
+    assert told.path == "docs/UP.IPYNB"
 
 
 def test_names_and_links(repo: Scratch, ws: Workspace) -> None:

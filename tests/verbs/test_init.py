@@ -165,8 +165,7 @@ def test_a_dry_run_does_nothing_and_tells_all(tmp_path: Path, git: bool) -> None
     assert (told["dry_run"], told["changed"]) == (True, False)
     done = init(scratch)
     kinds = {(s["action"], s["target"]) for s in done["steps"]}
-    local = {("append", "info/attributes")}
-    assert {(s["action"], s["target"]) for s in told["steps"]} | local == kinds | local
+    assert {(s["action"], s["target"]) for s in told["steps"]} == kinds
 
 
 def test_a_folder_becomes_a_repository(tmp_path: Path) -> None:
@@ -212,7 +211,8 @@ def test_nothing_of_the_users_is_written_over(repo: Scratch) -> None:
     init(repo)
     assert {name: (repo.root / name).read_text() for name in mine} == mine
     assert (repo.root / ".gitattributes").read_text() == (
-        "*.png binary\n*.ipynb filter=quire merge=quire -diff linguist-generated=true\n"
+        "*.png binary\n"
+        "*.[iI][pP][yY][nN][bB] filter=quire merge=quire -diff linguist-generated=true\n"
     )
     assert (repo.root / ".gitignore").read_bytes() == b"*.pyc\r\n/.quire/\r\n"
 
@@ -281,6 +281,48 @@ def test_a_table_that_is_there_stays(repo: Scratch, text: str) -> None:
 
 def test_a_bare_repository_is_refused(tmp_path: Path) -> None:
     refused(made(tmp_path / "x.git", "--bare"), "x.git", "working tree")
+
+
+def test_in_a_bare_repository_the_doctor_asks_for_a_clone(tmp_path: Path) -> None:
+    bare = made(tmp_path / "x", "--bare")
+    found = findings(bare, 1)
+    assert list(found) == ["git"]
+    assert "no working tree" in found["git"]
+    said = bare.quire("doctor").stdout
+    assert "clone" in said
+    assert "quire init" not in said
+
+
+def test_a_repository_of_somebody_else_is_named_as_such(repo: Scratch) -> None:
+    env = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    before = everything(repo.root)
+    for command in (("init",), ("init", "--dry-run"), ("doctor",)):
+        done = repo.quire(*command, env=env)
+        assert done.returncode in (1, 2)
+        said = done.stdout + done.stderr
+        assert "dubious ownership" in said
+        assert f"git config --global --add safe.directory {repo.root}" in said
+        assert "--local" not in said
+    assert everything(repo.root) == before
+
+
+def test_a_notebook_in_capitals_is_one(repo: Scratch) -> None:
+    init(repo)
+    for name in ("UP.IPYNB", "notebooks/Up.Ipynb"):
+        repo.write(name, json.dumps(OUT))
+        repo.git("add", name)
+        assert '"output_type"' not in repo.git("show", f":{name}")
+
+
+def test_what_quire_wrote_before_it_knew_of_capitals_is_mended(repo: Scratch) -> None:
+    init(repo)
+    for path in (repo.root / ".gitattributes", repo.root / ".git/info/attributes"):
+        path.write_text(path.read_text().replace("[iI][pP][yY][nN][bB]", "ipynb"))
+    assert init(repo)["changed"] is True
+    assert "filter: quire" in repo.git("check-attr", "filter", "--", "UP.IPYNB")
+    assert "diff: quire" in repo.git("check-attr", "diff", "--", "UP.IPYNB")
+    assert init(repo)["changed"] is False
+    assert findings(repo, 0) == {}
 
 
 def test_a_git_folder_is_refused(repo: Scratch) -> None:
@@ -530,13 +572,28 @@ def test_new_with_a_path(repo: Scratch) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../out.py", "/out.py", "notebooks/x.txt", "notebooks", "link/x.py"]
+    "path",
+    [
+        "../out.py",
+        "/out.py",
+        "notebooks/x.txt",
+        "notebooks",
+        "link/x.py",
+        ".git/x.py",
+        ".GIT/hooks/x.py",
+        ".quire/x.py",
+        "notebooks/.quire/x.py",
+        "inner/x.py",
+    ],
 )
 def test_new_refuses_other_places(repo: Scratch, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside").mkdir()
     (repo.root / "link").symlink_to("../outside")
+    (repo.root / "inner").symlink_to(".git/hooks")
     before = everything(tmp_path)
-    assert repo.quire("new", "x", "--path", path).returncode == 2
+    done = repo.quire("new", "x", "--path", path)
+    assert done.returncode == 2
+    assert "hint: " in done.stderr
     assert everything(tmp_path) == before
 
 
@@ -606,8 +663,10 @@ def test_a_folder_that_was_not_set_up(tmp_path: Path) -> None:
     assert "no folder notebooks" in found["configuration"]
     repo = made(tmp_path / "x")
     found = findings(repo, 1)
-    for about in ("filter", "drivers", "attributes", "hooks"):
+    for about in ("filter", "drivers", "attributes"):
         assert found[about].startswith("problem")
+    assert found["hooks"] == "problem: not set up"
+    assert "quire init" in repo.quire("doctor").stdout
 
 
 def test_a_repository_that_was_set_up_has_nothing_to_say(repo: Scratch) -> None:

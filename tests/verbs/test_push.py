@@ -100,7 +100,7 @@ def test_proposals_go_even_if_runs_are_refused(repo: Scratch, hub: Path) -> None
     with pytest.raises(GitError, match="origin refused refs/heads/reports"):
         push(ws)
     refs = git(hub, "for-each-ref", "--format=%(refname)")
-    assert refs == f"refs/quire/proposals/{number}"
+    assert refs.split() == ["refs/heads/change", f"refs/quire/proposals/{number}"]
 
 
 def test_no_remote(repo: Scratch) -> None:

@@ -261,7 +261,7 @@ def test_limits_are_kept(scratch: Scratch) -> None:
 
 def test_archives_of_others_choose_no_folder_outside(scratch: Scratch) -> None:
     scratch.write("a.py", STEADY)
-    _, told = scratch.run("a.py")
+    _, told = scratch.run("a.py", "--no-archive")
     events = Path(told["notebook"]).parent / "events.jsonl"
     events.write_text(events.read_text().replace('"cwd": "."', '"cwd": "/etc"'))
     events.write_text(events.read_text().replace('"cwd":"."', '"cwd":"/etc"'))
@@ -285,3 +285,25 @@ def test_a_run_that_is_not_there_or_not_over(scratch: Scratch) -> None:
         finally:
             process.terminate()
             process.communicate(timeout=60)
+
+
+def test_an_output_that_is_elsewhere_is_compared_by_its_digest(repo: Scratch) -> None:
+    repo.write("quire.toml", "[archive]\nlarge = 1000\n")
+    repo.write(
+        "a.py", "# %%\nprint('x' * 5000)\nfrom IPython.display import HTML\nHTML('y' * 5000)\n"
+    )
+    _, told = repo.run("a.py")
+    for name in ("runs", "objects"):
+        shutil.rmtree(repo.root / ".quire" / name)
+    code, compared = replayed(repo, told["run_id"])
+    assert (code, compared["verdict"]) == (0, "equal"), compared
+    repo.write(
+        "a.py", "# %%\nprint('z' * 5000)\nfrom IPython.display import HTML\nHTML('y' * 5000)\n"
+    )
+    _, other = repo.run("a.py")
+    for name in ("runs", "objects"):
+        shutil.rmtree(repo.root / ".quire" / name)
+    done = repo.quire("diff", told["run_id"], other["run_id"])
+    assert done.returncode == 1
+    assert "stream, which is not at hand:" in done.stdout
+    assert "value" not in done.stdout

@@ -8,7 +8,8 @@ import pytest
 
 from quire.document import formats
 from quire.errors import DocumentError, UsageError
-from quire.verbs.tasks import Settings, find, settings
+from quire.verbs.read import read
+from quire.verbs.tasks import Settings, find, said_by, settings
 from quire.workspace import Workspace
 from scratch import Scratch
 
@@ -69,13 +70,57 @@ def test_links(scratch: Scratch, tmp_path_factory: pytest.TempPathFactory) -> No
     notebooks = scratch.root / "notebooks"
     (notebooks / "out.py").symlink_to(outside / "x.py")
     (notebooks / "folder").symlink_to(outside)
+    (notebooks / "lib").symlink_to(scratch.root / "lib")
+    (notebooks / "deep").mkdir()
+    (notebooks / "deep" / "up").symlink_to(notebooks)  # walked already
+    (notebooks / "_draft").symlink_to(outside)  # whose name says that it is none
     (notebooks / "again.py").symlink_to(notebooks / "a.py")
     (notebooks / "in.py").symlink_to(scratch.root / "lib" / "task.py")
     (notebooks / "gone.py").symlink_to(outside / "nowhere.py")
     (notebooks / "loop.py").symlink_to(notebooks / "loop.py")
     there = find(Workspace(scratch.root, cwd=scratch.root))
     assert [p.name for p in there.tasks] == ["task.py", "a.py"]
-    assert [p.name for p in there.links] == ["out.py"]
+    assert {p.name: why for p, why in there.links.items()} == {
+        "folder": "a link that leads out",
+        "out.py": "a link that leads out",
+        "lib": "a link to a folder, which is not followed",
+    }
+
+
+@pytest.mark.parametrize("text", ["\ufeff# %%\n1\n", "x = 1\r# %%\r1\r", "\f# %%\n1\n"])
+def test_whatever_can_be_run_is_found(scratch: Scratch, text: str) -> None:
+    (scratch.root / "notebooks").mkdir()
+    (scratch.root / "notebooks/a.py").write_bytes(text.encode())
+    assert found(scratch) == ["notebooks/a.py"]
+
+
+HEADERS = {
+    "below": "# ---\n# jupyter:\n#   quire:\n#     ci: false\n# ---\n",
+    "front matter": "# ---\n# title: Sales\n# jupyter: python3\n# ---\n",
+    "none": "# Sales\n# ---\n# by region\n",
+    "beside": "# ---\n# jupyter:\n# quire:\n#   ci: false\n# ---\n",
+    "alone": "# ---\n# quire:\n#   ci: false\n# ---\n\n",
+    "on one line": "# ---\n# jupyter: {quire: {ci: false}}\n# ---\n",
+    "broken": "# ---\n# jupyter: {quire: {ci: false\n# ---\n",
+    "broken front": "# ---\n# title: [\n# jupyter:\n#   quire: {ci: false}\n# ---\n",
+    "no end": "# ---\n# jupyter:\n#   quire:\n#     ci: false\n\n",
+    "torn": "# ---\n# jupyter:\n#   quire:\n     ci: false\n# ---\n",
+    "not at the top": "# By Ada\n# ---\n# jupyter:\n#   quire: {ci: false}\n# ---\n",
+    "behind a blank line": "\n# ---\n# jupyter:\n#   quire: {ci: false}\n# ---\n",
+    "a word": "# ---\n# jupyter:\n#   quire: ci\n# ---\n",
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_header_that_nobody_reads_is_an_error(scratch: Scratch, name: str) -> None:
+    scratch.write("notebooks/a.py", HEADERS[name] + TASK)
+    source = read(Workspace(scratch.root, cwd=scratch.root), "notebooks/a.py")
+    if name in ("below", "front matter", "none"):
+        assert said_by(source).wanted is (name != "below")
+        return
+    with pytest.raises(DocumentError, match="header") as refused:
+        said_by(source)
+    assert refused.value.hint
 
 
 @pytest.mark.parametrize("name", ["nowhere", "../other", "/", "a\0b", "quire.toml"])

@@ -13,6 +13,7 @@ from .model import language_of
 
 CODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 _JUPYTER = re.compile(r"jupyter\s*:\s*$")
+_OURS = re.compile(r"(jupyter|quire)\s*:")
 REPRESENTATION = {"extension": ".py", "format_name": "percent", "format_version": "1.3"}
 
 
@@ -114,17 +115,54 @@ def _metadata(lines: list[str], at: int) -> dict[str, Any]:
         metadata = yaml.safe_load("\n".join(lines))["jupyter"]
         metadata = {} if metadata is None else marker.plain(metadata)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise DocumentError(
-            f"the YAML header that ends on line {at + 1} cannot be read: {said}",
-            hint="correct the lines between the two `# ---` lines, or remove them",
-        ) from error
+        raise _unreadable(at, error) from error
     if not isinstance(metadata, dict):
         raise DocumentError(
             f"`jupyter:` in the header that ends on line {at + 1} is not a mapping",
             hint="write `kernelspec:` and other keys below it, indented",
         )
     return metadata
+
+
+def _unreadable(at: int, error: Exception) -> DocumentError:
+    said = " ".join(str(error).split())
+    return DocumentError(
+        f"the YAML header that ends on line {at + 1} cannot be read: {said}",
+        hint="correct the lines between the two `# ---` lines, or remove them",
+    )
+
+
+def check(lines: list[str]) -> None:
+    """Raises where lines above the cells are meant as a header and are not read as one."""
+    head = read(lines)
+    if head.front is not None:
+        last = max(n for n in range(head.end) if _is_rule(lines[n]))
+        _check_front(head.front.split("\n")[1:-1], last)
+        return
+    cells = (n for n, line in enumerate(lines) if marker.MARKER.match(line))
+    above = lines[head.end : next(cells, len(lines))]
+    rule = next((n for n, line in enumerate(above) if _is_rule(line)), len(above))
+    if any(line[:1] == "#" and _OURS.match(uncommented(line)) for line in above[rule:]):
+        raise DocumentError(
+            f"what begins on line {head.end + rule + 1} is not read as a header",
+            hint="a header is at the top: comment lines between two `# ---` lines",
+        )
+
+
+def _check_front(body: list[str], at: int) -> None:
+    import yaml
+
+    try:
+        front = yaml.safe_load("\n".join(body))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _unreadable(at, error) from error
+    jupyter = front.get("jupyter") if isinstance(front, dict) else None
+    if isinstance(front, dict) and ("quire" in front or isinstance(jupyter, dict)):
+        name = "quire" if "quire" in front else "jupyter"
+        raise DocumentError(
+            f"`{name}:` in the header that ends on line {at + 1} is not read",
+            hint="write a line `# jupyter:`, and `#   quire:` and other keys below it, indented",
+        )
 
 
 def without_representation(metadata: Mapping[str, Any]) -> dict[str, Any]:

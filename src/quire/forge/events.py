@@ -66,7 +66,10 @@ def loads(files: Mapping[str, bytes]) -> Kept | None:
 
 
 def fold(number: int, kept: Kept, head: str | None = None) -> Proposal:
-    """`head`: where the branch is now; what became of a merged or closed one stays as it was."""
+    """`head`: where the branch is now, else what was proposed last.
+
+    What became of a merged or closed one stays as it was.
+    """
     first = kept.first
     proposal = Proposal(
         number=number,
@@ -74,13 +77,15 @@ def fold(number: int, kept: Kept, head: str | None = None) -> Proposal:
         body=_text(first, "body"),
         branch=_text(first, "branch"),
         base=_text(first, "base"),
-        head=head or _text(first, "head"),
+        head=_text(first, "head"),
         state="open",
         author=_text(first, "author"),
         at=_text(first, "at"),
     )
     for event in kept.events:
         proposal = _after(proposal, event)
+    if head is not None and proposal.state == "open":
+        proposal = replace(proposal, head=head)
     return replace(proposal, checks=_checks(proposal.head, kept.events))
 
 
@@ -91,6 +96,7 @@ def _after(proposal: Proposal, event: Mapping[str, Any]) -> Proposal:
                 proposal,
                 title=_text(event, "title") or proposal.title,
                 body=_text(event, "body") if "body" in event else proposal.body,
+                head=_commit(event, "head") or proposal.head,
             )
         case "comment" | "review":
             verdict = event.get("verdict")
@@ -99,6 +105,7 @@ def _after(proposal: Proposal, event: Mapping[str, Any]) -> Proposal:
                 at=_text(event, "at"),
                 text=_text(event, "text"),
                 verdict=cast(Verdict, verdict) if verdict in get_args(Verdict) else None,
+                commit=_commit(event, "commit"),
             )
             return replace(proposal, comments=(*proposal.comments, said))
         case "merged" | "closed" as state:

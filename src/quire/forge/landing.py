@@ -1,15 +1,53 @@
-"""Merging a branch into another without a working tree, and letting one follow that is there."""
+"""Merging a branch into another without a working tree, and letting one follow that is there.
+
+Where a remote has the base, the merge is made on top of that and pushed, never by force: either the
+remote has all of it, or nothing has happened anywhere. The branch here only follows.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ForgeError, GitError
-from ..store.git import Repository, Said, call, refused
+from ..errors import ForgeError, GitError, UsageError
+from ..store.git import Repository, Said, branch_name, call, refused
 from .protocol import Finish, Proposal
 
 TRIES = 10
+TIMEOUT = 60.0  # seconds for one call of a remote
+_FETCH = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
+          "--no-auto-maintenance")  # fmt: skip
+QUICKER = re.compile(
+    r"fetch first|non-fast-forward|stale info|cannot lock ref|failed to (update|lock) ref"
+    r"|incorrect old value|reference already exists|Unable to create .*lock"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A branch of a remote."""
+
+    remote: str
+    branch: str
+
+    @property
+    def ref(self) -> str:
+        return f"refs/remotes/{self.remote}/{self.branch}"
+
+
+def upstream(repository: Repository, base: str) -> Upstream | None:
+    """The branch a base stands for: the one it follows, else the remote's of that name."""
+    remote = repository.config(f"branch.{base}.remote")
+    followed = repository.config(f"branch.{base}.merge") or ""
+    if remote in repository.remotes() and followed.startswith("refs/heads/"):
+        try:
+            return Upstream(remote, branch_name(followed.removeprefix("refs/heads/")))
+        except UsageError:
+            return None
+    usual = repository.remote()
+    found = Upstream(usual, base) if usual else None
+    return found if found and repository.resolve(found.ref) else None
 
 
 def land(repository: Repository, proposal: Proposal, message: str, finish: Finish | None) -> str:
@@ -24,25 +62,102 @@ def land(repository: Repository, proposal: Proposal, message: str, finish: Finis
             )
         if repository.is_ancestor(proposal.head, tip):
             return joined(repository, proposal.head, tip)
-        tree, conflicts = merged_tree(repository, tip, proposal)
-        if finish is not None:
-            merged = tree
-            tree = repository.git("rev-parse", "--verify", f"{finish(merged)}^{{tree}}")
-            # What can be made again from the rest of the tree is no conflict.
-            conflicts = [
-                path
-                for path in conflicts
-                if repository.blob(tree, path) == repository.blob(merged, path)
-            ]
-        if conflicts:
-            raise conflicting(proposal, conflicts)
-        parents = ("-p", tip, "-p", proposal.head)
-        commit = repository.git(
-            "commit-tree", tree, *parents, input=message.encode("utf-8", "surrogateescape")
-        )
+        commit = _merged(repository, tip, proposal, message, finish)
         if _moved(repository, ref, tip, commit, proposal):
             return commit
-    raise GitError(
+    raise _restless(proposal)
+
+
+def land_there(
+    repository: Repository, proposal: Proposal, there: Upstream, message: str, finish: Finish | None
+) -> str:
+    """The same on a remote. The base here follows where nothing is in its way."""
+    for _ in range(TRIES):
+        tip = _fetched(repository, proposal, there)
+        done = repository.is_ancestor(proposal.head, tip)
+        commit = tip if done else _merged(repository, tip, proposal, message, finish)
+        if done or _pushed(repository, proposal, there, commit):
+            follow(repository, proposal.base, commit)
+            return joined(repository, proposal.head, tip) if done else commit
+    raise _restless(proposal)
+
+
+def follow(repository: Repository, base: str, commit: str) -> bool:
+    """Move the branch here, and a working tree that has it, forward to a commit."""
+    ref = f"refs/heads/{base}"
+    tip = repository.resolve(ref)
+    if tip is None or not repository.is_ancestor(tip, commit):
+        return tip is not None and repository.is_ancestor(commit, tip)
+    return tip == commit or _forward(repository, ref, tip, commit)[1].code == 0
+
+
+def _fetched(repository: Repository, proposal: Proposal, there: Upstream) -> str:
+    spec = f"+refs/heads/{there.branch}:{there.ref}"
+    try:
+        said = repository.ask("fetch", *_FETCH, "--", there.remote, spec, timeout=TIMEOUT)
+    except GitError as error:
+        raise not_reached(proposal, there.remote, error) from error
+    tip = repository.resolve(there.ref) if said.code == 0 else None
+    if tip is not None:
+        return tip
+    if "couldn't find remote ref" in said.err:
+        raise ForgeError(
+            f"proposal {proposal.number} goes to {there.branch}, and {there.remote} has no such "
+            "branch",
+            hint=f"git push {there.remote} {there.branch}, then merge it again",
+        )
+    raise not_reached(proposal, there.remote, refused(said, ["fetch"]))
+
+
+def not_reached(proposal: Proposal, remote: str, error: GitError) -> ForgeError:
+    raised = ForgeError(
+        f"proposal {proposal.number} is not merged: {proposal.base} is on {remote}, and that "
+        f"cannot be reached: {error.message}",
+        hint=f"nothing has changed; merge it when {remote} is there. {error.hint}",
+    )
+    raised.retryable = True
+    return raised
+
+
+def _pushed(repository: Repository, proposal: Proposal, there: Upstream, commit: str) -> bool:
+    """Whether the remote took it; False when somebody else was quicker."""
+    spec = f"{commit}:refs/heads/{there.branch}"
+    said = repository.ask("push", "--quiet", "--", there.remote, spec, timeout=TIMEOUT)
+    if said.code == 0:
+        return True
+    if QUICKER.search(said.err):
+        return False
+    raise ForgeError(
+        f"proposal {proposal.number} is not merged: {there.remote} does not take a push to "
+        f"{there.branch}: {refused(said, ['push']).message}",
+        hint="nothing has changed; if that branch is protected, whoever may push to it merges "
+        "the proposal",
+    )
+
+
+def _merged(
+    repository: Repository, tip: str, proposal: Proposal, message: str, finish: Finish | None
+) -> str:
+    """The commit that merges the proposal into the tip; no branch is at it yet."""
+    tree, conflicts = merged_tree(repository, tip, proposal)
+    if finish is not None:
+        merged = tree
+        tree = repository.git("rev-parse", "--verify", f"{finish(merged)}^{{tree}}")
+        # What can be made again from the rest of the tree is no conflict.
+        conflicts = [
+            path
+            for path in conflicts
+            if repository.blob(tree, path) == repository.blob(merged, path)
+        ]
+    if conflicts:
+        raise conflicting(proposal, conflicts)
+    parents = ("-p", tip, "-p", proposal.head)
+    said = message.encode("utf-8", "surrogateescape")
+    return repository.git("commit-tree", tree, *parents, input=said)
+
+
+def _restless(proposal: Proposal) -> GitError:
+    return GitError(
         f"{proposal.base} moved {TRIES} times while proposal {proposal.number} was being merged",
         hint="say it again",
     )
@@ -81,13 +196,7 @@ def conflicting(proposal: Proposal, files: list[str]) -> ForgeError:
 
 def _moved(repository: Repository, ref: str, tip: str, commit: str, proposal: Proposal) -> bool:
     """Whether the branch is at the commit now; False when somebody else was quicker."""
-    place = repository.checked_out(ref)
-    if place is None or not Path(place).is_dir():
-        said = repository.ask("update-ref", "-m", "quire: merge", ref, commit, tip)
-    else:
-        # git itself looks first whether a file of the working tree is in the way.
-        command = ["merge", "--ff-only", "--no-autostash", "--quiet", commit]
-        said = call(Path(place), repository.env, command)
+    place, said = _forward(repository, ref, tip, commit)
     if said.code == 0:
         return True
     if repository.resolve(ref) != tip:
@@ -99,6 +208,16 @@ def _moved(repository: Repository, ref: str, tip: str, commit: str, proposal: Pr
             hint="commit or put away what is changed there (git stash), then merge again",
         )
     raise refused(said, ["merge" if place else "update-ref"])
+
+
+def _forward(repository: Repository, ref: str, tip: str, commit: str) -> tuple[str | None, Said]:
+    """Where the branch is checked out, and what git said when it was to move on."""
+    place = repository.checked_out(ref)
+    if place is None or not Path(place).is_dir():
+        return place, repository.ask("update-ref", "-m", "quire: merge", ref, commit, tip)
+    # git itself looks first whether a file of the working tree is in the way.
+    command = ["merge", "--ff-only", "--no-autostash", "--quiet", commit]
+    return place, call(Path(place), repository.env, command)
 
 
 def in_the_way(said: Said) -> list[str]:

@@ -18,7 +18,7 @@ from ..store.git import Repository, branch_name
 from ..store.gitlog import GitLog, Look, Step
 from ..store.gitread import Objects, entries
 from .events import EVENTS, FILES, FIRST, FORMAT, Kept, dumps, event_path, fold, loads, time_of
-from .landing import land
+from .landing import land, land_there, upstream
 from .protocol import Check, CheckState, Finish, Proposal, State, Verdict
 from .rules import (
     fit_commit,
@@ -86,6 +86,10 @@ class LocalForge:
             said["body"] = fit_text(body, "body")
         kept = self._kept(number)
         if said:
+            # What is proposed now. Where the branch is not here, nothing new is.
+            branch = fold(number, kept).branch
+            if head := self.repository.resolve(f"refs/heads/{branch}"):
+                said["head"] = head
             self._append(number, kept, "updated", said)
         return self.proposal(number)
 
@@ -108,7 +112,11 @@ class LocalForge:
 
     def review(self, number: int, verdict: Verdict, text: str) -> None:
         said = {"verdict": verdict, "text": fit_review(verdict, text)}
-        self._append(number, self._kept(number), "review", said)
+        kept = self._kept(number)
+        found = self._folded(number, kept)
+        self._must_be_here(found)
+        said["commit"] = found.head
+        self._append(number, kept, "review", said)
 
     def set_check(self, commit: str, check: Check) -> None:
         """Kept with every open proposal that the commit is part of."""
@@ -142,16 +150,21 @@ class LocalForge:
         return None
 
     def merge(self, number: int, message: str, finish: Finish | None = None) -> str:
+        """Where a remote has the base, it is merged there: noted only once the remote took it.
+
+        Whatever goes wrong before that leaves nothing behind, and saying it again takes it up.
+        """
         kept = self._kept(number)
         found = self._folded(number, kept)
         must_be_mergeable(found)
-        if self.repository.resolve(found.head) is None:
-            raise ForgeError(
-                f"the commits of proposal {number} are not here: {found.branch} is missing",
-                hint="git fetch, then say it again",
-            )
+        self._must_be_here(found)
+        self._must_be_current(found)
         said = fit_text(message, "message").strip() or f"Merge proposal {number}: {found.title}"
-        commit = land(self.repository, found, said + "\n", finish)
+        there = upstream(self.repository, found.base)
+        if there is None:
+            commit = land(self.repository, found, said + "\n", finish)
+        else:
+            commit = land_there(self.repository, found, there, said + "\n", finish)
         self._append(number, kept, "merged", {"commit": commit, "head": found.head})
         return commit
 
@@ -245,18 +258,60 @@ class LocalForge:
         proposal = fold(number, kept)
         if proposal.state != "open":
             return proposal
-        return fold(number, kept, self._tip(proposal.branch))
+        return fold(number, kept, self._head(proposal.branch, proposal.head))
+
+    def _head(self, branch: str, proposed: str) -> str:
+        """Where the branch went since it was proposed; a place it left before counts no more.
+
+        A clone may have an old one, or none. What was proposed last is then what is proposed, and
+        whoever needs its commits says that they are missing.
+        """
+        if self.repository.resolve(proposed) is None:
+            return proposed
+        tips = self._tips(branch)
+        if len(tips) == 1 and "" in tips:
+            return tips[""]  # nobody else's: the branch is the proposal, also after an amendment
+        head = proposed
+        for tip in tips.values():
+            if self.repository.is_ancestor(head, tip):
+                head = tip
+        return head
 
     def _tip(self, branch: str) -> str | None:
         """Where a branch is, here or as it was last fetched, whichever is ahead."""
-        here = self.repository.resolve(f"refs/heads/{branch}")
-        for remote in self.repository.remotes():
-            there = self.repository.resolve(f"refs/remotes/{remote}/{branch}")
-            if there is None or there == here:
-                continue
-            if here is None or self.repository.is_ancestor(here, there):
-                here = there
-        return here
+        found = None
+        for tip in self._tips(branch).values():
+            if found is None or self.repository.is_ancestor(found, tip):
+                found = tip
+        return found
+
+    def _tips(self, branch: str) -> dict[str, str]:
+        """The commits a branch is at, by remote; "" is the one here, and comes first."""
+        refs = {"": f"refs/heads/{branch}"}
+        refs |= {name: f"refs/remotes/{name}/{branch}" for name in self.repository.remotes()}
+        found = {name: self.repository.resolve(ref) for name, ref in refs.items()}
+        return {name: tip for name, tip in found.items() if tip is not None}
+
+    def _must_be_here(self, found: Proposal) -> None:
+        if self.repository.resolve(found.head) is None:
+            raise ForgeError(
+                f"the commits of proposal {found.number} are not here: {found.branch} is "
+                f"proposed at {found.head[:12]}",
+                hint="quire push brings them, once the author has pushed the branch",
+            )
+
+    def _must_be_current(self, found: Proposal) -> None:
+        """Refused where the branch was rewritten and not proposed again: which one is meant?"""
+        ask = self.repository.is_ancestor
+        tips = {name: tip for name, tip in self._tips(found.branch).items() if name}
+        if any(ask(found.head, tip) or ask(tip, found.head) for tip in tips.values()):
+            return
+        for remote, tip in tips.items():
+            raise ForgeError(
+                f"proposal {found.number} is of {found.head[:12]}, and {found.branch} of {remote} "
+                f"was rewritten since: it is at {tip[:12]}",
+                hint=f"whoever rewrote it proposes it again: quire propose --branch {found.branch}",
+            )
 
     def _openable(self, branch: str, base: str) -> str:
         head, onto = self._tip(branch), self._tip(base)

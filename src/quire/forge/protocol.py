@@ -20,6 +20,7 @@ class Comment:
     at: str
     text: str
     verdict: Verdict | None = None
+    commit: str = ""  # of a review: the head of the proposal when it was made, where that is known
 
 
 @dataclass(frozen=True, slots=True)

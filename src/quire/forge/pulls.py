@@ -227,7 +227,8 @@ class Pulls:
                 verdict = "comment"
             elif verdict != "comment":
                 judged.add(who)
-            found.append(Comment(who, got.text("submitted_at"), got.text("body"), verdict))
+            at, commit = got.text("submitted_at"), got.text("commit_id")
+            found.append(Comment(who, at, got.text("body"), verdict, commit))
         return found[::-1]
 
     def _checks(self, asked: str, commit: str) -> tuple[Check, ...]:

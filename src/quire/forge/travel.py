@@ -3,22 +3,30 @@
 A proposal is known by its id; its number is only the name of its ref. What both sides added is the
 union. A number that two clones gave to different proposals belongs to the one that is on the
 remote: the other moves to the next free one.
+
+A proposal is nothing without its commits: the branches of open ones, and their bases, come along
+into the remote-tracking refs; and what was proposed from a branch here goes to the remote first.
+
+Verbs do not call this: `verbs.push.exchange(ws)` at the end of what changed a proposal does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import ForgeError, GitError
 from ..store.git import Repository, refused
 from ..store.gitlog import Import, Step, is_race
 from ..store.gitread import Objects, entries
+from .events import fold
+from .landing import TIMEOUT
 from .local import REFS, LocalForge
+from .protocol import Proposal
 
 TRIES = 8
 _FETCH = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
-          "--no-auto-maintenance", "--prune")  # fmt: skip
+          "--no-auto-maintenance")  # fmt: skip
 _PUSH = ("--quiet", "--atomic", "--no-verify", "--no-follow-tags", "--recurse-submodules=no")
 
 
@@ -27,6 +35,10 @@ class Travelled:
     new: tuple[int, ...] = ()  # proposals that were not known here
     changed: tuple[int, ...] = ()  # known ones to which something was added
     renumbered: Mapping[int, int] = field(default_factory=dict)  # from here, old number to new
+    sent: tuple[int, ...] = ()  # proposals that the remote did not know
+    added: tuple[int, ...] = ()  # known ones to which we added something there
+    branches: tuple[str, ...] = ()  # of proposals, that went to the remote
+    problems: tuple[str, ...] = ()  # branches that did not come or go, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +48,52 @@ class Held:
     id: str  # the tip itself where it cannot be read
 
 
-def fetch(forge: LocalForge, remote: str) -> Travelled:
-    """Take in what the remote has. All refs move in one step, or none does."""
-    there = f"refs/quire/remotes/{remote}/proposals/"
+def fetch(forge: LocalForge, remote: str, timeout: float = TIMEOUT) -> Travelled:
+    """Take in what the remote has. All refs of proposals move in one step, or none does."""
+    told = _proposals(forge, remote, timeout)
+    heads = _heads(forge, remote, timeout)
+    return replace(told, problems=_fetched(forge, remote, heads, timeout))
+
+
+def push(forge: LocalForge, remote: str, timeout: float = TIMEOUT) -> Travelled:
+    """Take in what is there and send what is here; never by force."""
+    told = Travelled()
+    for _ in range(TRIES):
+        told = _joined(told, _proposals(forge, remote, timeout))
+        heads = _heads(forge, remote, timeout)
+        problems = _fetched(forge, remote, heads, timeout)
+        # The commits first: nobody is to see a proposal that they cannot look at.
+        went, stayed = _branches(forge, remote, heads, timeout)
+        told = replace(
+            told,
+            branches=tuple(sorted({*told.branches, *went})),
+            problems=(*problems, *stayed),
+        )
+        ours, theirs = forge.refs(), forge.refs(_there(remote))
+        if ours == theirs:
+            return told
+        command = ("push", *_PUSH, "--", remote, f"{REFS}*:{REFS}*")
+        said = forge.repository.ask(*command, timeout=timeout)
+        if said.code == 0:
+            sent = sorted(set(ours) - set(theirs))
+            added = sorted(n for n in set(ours) & set(theirs) if ours[n] != theirs[n])
+            return replace(told, sent=tuple(sent), added=tuple(added))
+        quicker = "fetch first" in said.err or "non-fast-forward" in said.err or is_race(said)
+        if not quicker and "failed to lock" not in said.err and "atomic" not in said.err:
+            raise refused(said, ["push"])
+    raise ForgeError(
+        f"the proposals of {remote} changed {TRIES} times while ours waited", hint="say it again"
+    )
+
+
+def _there(remote: str) -> str:
+    return f"refs/quire/remotes/{remote}/proposals/"
+
+
+def _proposals(forge: LocalForge, remote: str, timeout: float) -> Travelled:
+    there = _there(remote)
     spec = f"+{REFS}*:{there}*"
-    forge.repository.git("fetch", *_FETCH, "--", remote, spec)
+    forge.repository.git("fetch", *_FETCH, "--prune", "--", remote, spec, timeout=timeout)
     for _ in range(TRIES):
         ours, theirs = _held(forge, REFS), _held(forge, there)
         wanted, result = together(forge.repository, ours, theirs)
@@ -49,22 +102,72 @@ def fetch(forge: LocalForge, remote: str) -> Travelled:
     raise GitError("proposals changed again and again while others came in", hint="say it again")
 
 
-def push(forge: LocalForge, remote: str) -> Travelled:
-    """Take in what is there and send what is here; never by force."""
-    told = Travelled()
-    for _ in range(TRIES):
-        told = _joined(told, fetch(forge, remote))
-        if not forge.refs():
-            return told
-        said = forge.repository.ask("push", *_PUSH, "--", remote, f"{REFS}*:{REFS}*")
+def _open(forge: LocalForge) -> list[Proposal]:
+    """With what was proposed last as their heads, wherever the branches are here."""
+    found = []
+    for number, tip in forge.refs().items():
+        kept = forge.read(tip)
+        proposal = fold(number, kept) if kept else None
+        if proposal is not None and proposal.state == "open":
+            found.append(proposal)
+    return found
+
+
+def _heads(forge: LocalForge, remote: str, timeout: float) -> dict[str, str]:
+    """Where the remote has the branches of open proposals, and their bases."""
+    wanted = {name for proposal in _open(forge) for name in (proposal.branch, proposal.base)}
+    if not wanted:
+        return {}
+    listed = forge.repository.git("ls-remote", "--heads", "--", remote, timeout=timeout)
+    found = {}
+    for line in filter(None, listed.split("\n")):
+        tip, _, ref = line.partition("\t")
+        name = ref.removeprefix("refs/heads/")
+        if name in wanted:
+            found[name] = tip
+    return found
+
+
+def _fetched(
+    forge: LocalForge, remote: str, heads: Mapping[str, str], timeout: float
+) -> tuple[str, ...]:
+    """As a fetch does: what is there counts, also where it was rewritten."""
+    refs = {name: f"refs/remotes/{remote}/{name}" for name in heads}
+    missing = [name for name, tip in heads.items() if forge.repository.resolve(refs[name]) != tip]
+    if not missing:
+        return ()
+    specs = "".join(f"+refs/heads/{name}:{refs[name]}\n" for name in sorted(missing))
+    command = ("fetch", *_FETCH, "--stdin", "--", remote)
+    said = forge.repository.ask(*command, input=specs.encode(), timeout=timeout)
+    if said.code == 0:
+        return ()
+    behind = [name for name in missing if forge.repository.resolve(refs[name]) != heads[name]]
+    error = refused(said, ["fetch"])
+    return (f"{', '.join(sorted(behind))} of {remote} did not come: {error.message}",)
+
+
+def _branches(
+    forge: LocalForge, remote: str, heads: Mapping[str, str], timeout: float
+) -> tuple[list[str], list[str]]:
+    """Send what was proposed from a branch here, and no commit more; which went, and which not."""
+    repository = forge.repository
+    went, stayed = [], []
+    for proposal in _open(forge):
+        name, head = proposal.branch, proposal.head
+        here, there = repository.resolve(f"refs/heads/{name}"), heads.get(name)
+        if here is None or not repository.is_ancestor(head, here):
+            continue  # somebody else's, or rewritten and not proposed again
+        if there is not None and repository.is_ancestor(head, there):
+            continue
+        said = repository.ask(
+            "push", "--quiet", "--", remote, f"{head}:refs/heads/{name}", timeout=timeout
+        )
         if said.code == 0:
-            return told
-        quicker = "fetch first" in said.err or "non-fast-forward" in said.err or is_race(said)
-        if not quicker and "failed to lock" not in said.err and "atomic" not in said.err:
-            raise refused(said, ["push"])
-    raise ForgeError(
-        f"the proposals of {remote} changed {TRIES} times while ours waited", hint="say it again"
-    )
+            went.append(name)
+        else:
+            error = refused(said, ["push"])
+            stayed.append(f"{name} did not go to {remote}: {error.message}; {error.hint}")
+    return went, stayed
 
 
 def together(
@@ -144,6 +247,9 @@ def _moved(repository: Repository, old: Mapping[int, str], wanted: Mapping[int, 
 def _joined(one: Travelled, two: Travelled) -> Travelled:
     moved = {old: two.renumbered.get(new, new) for old, new in one.renumbered.items()}
     moved |= {old: new for old, new in two.renumbered.items() if old not in one.renumbered.values()}
-    return Travelled(
-        tuple(sorted({*one.new, *two.new})), tuple(sorted({*one.changed, *two.changed})), moved
+    return replace(
+        one,
+        new=tuple(sorted({*one.new, *two.new})),
+        changed=tuple(sorted({*one.changed, *two.changed})),
+        renumbered=moved,
     )

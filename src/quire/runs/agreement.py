@@ -17,8 +17,8 @@ from ..document.parameter import INJECTED_TAG
 from ..errors import QuireError
 from .archived import FORMAT, NOTEBOOK, RECORD
 from .finding import Finding
+from .notebook import paired
 from .plan import jsonable
-from .printed import scrubbed
 from .strict import brief
 
 _MASKED = "[masked:"
@@ -269,19 +269,9 @@ def _literal(node: ast.expr) -> tuple[bool, Any]:
     if any(isinstance(part, ast.Set | ast.Call) for part in ast.walk(node)):
         return False, None
     try:
-        return True, _scrubbed(jsonable(ast.literal_eval(node)))
+        return True, paired(jsonable(ast.literal_eval(node)))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return False, None
-
-
-def _scrubbed(value: Any) -> Any:
-    if isinstance(value, str):
-        return scrubbed(value)
-    if isinstance(value, list):
-        return [_scrubbed(item) for item in value]
-    if isinstance(value, dict):
-        return {scrubbed(key): _scrubbed(item) for key, item in value.items()}
-    return value
 
 
 def _task(
@@ -315,7 +305,7 @@ def _task(
         return
     injected = bool(record["plan"].get("parameters"))
     wanted = {
-        cell.id: scrubbed(cell.source)
+        cell.id: paired(cell.source)
         for cell in document.cells
         if not (injected and INJECTED_TAG in cell.tags)
     }
@@ -336,8 +326,7 @@ def _ids(nb: Mapping[str, Any]) -> Iterator[Finding]:
     """A cell's id holds a digest of its code."""
     for cell in nb["cells"]:
         text = text_of(cell) or ""
-        # A lone surrogate was written as a question mark: then the code is not all there.
-        if _MASKED in text or "?" in text:
+        if _MASKED in text:
             continue
         if _STEM.sub("", cell["id"]) != digest_id(cell["cell_type"], text):
             yield Finding(

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .events import CellError, ToolCalled
-from .notebook import dumps, notebook
+from .notebook import dumps, escaped, notebook, paired
 from .plan import jsonable
 from .record import CellRecord, Record, Result, RunError
 
@@ -113,7 +113,11 @@ def _record_json(record: Record) -> bytes:
         "git": origin.get("git"),
         "asked": origin.get("asked", {}),
     }
-    return _lines(jsonable(told)).encode("utf-8", "replace")
+    told = jsonable(told)
+    try:
+        return _lines(told).encode()
+    except UnicodeEncodeError:
+        return escaped(_lines(paired(told)))
 
 
 def _lines(told: dict[str, Any]) -> str:

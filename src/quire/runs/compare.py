@@ -2,7 +2,7 @@
 
 Streams are compared by their whole text, pictures by their bytes, JSON by value, numbers exactly,
 errors by name and value. Ids, execution counts, timings and display ids are noise. What a cell with
-the tag `volatile` gave out may differ.
+the tag `volatile` gave out may differ. What a record has only by its digest is compared by that.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any, Final, Literal
 
 from ..document.parameter import INJECTED_TAG
 from .alignment import Pair, aligned, opcodes
+from .archived import POINTER
 from .given_out import GivenOut, given_out
 from .plan import jsonable
+from .pointed import sides
 from .printed import scrubbed
 from .record import CellRecord, Record, Result
 
 VOLATILE = "volatile"
-Verdict = Literal["equal", "volatile", "different"]
+Verdict = Literal["equal", "volatile", "not_compared", "different"]
 
 
 class _Missing:
@@ -41,6 +43,7 @@ class Change:
     new: Any = MISSING
     kind: str = ""
     volatile: bool = False
+    compared: bool = True  # False: it may differ or not, and nobody here can tell
 
     def as_dict(self) -> dict[str, Any]:
         out: dict[str, Any] = {"name": self.name}
@@ -48,7 +51,8 @@ class Change:
             out["kind"] = self.kind
         sides = {"old": self.old, "new": self.new}
         out |= {side: value for side, value in sides.items() if value is not MISSING}
-        return out | ({"volatile": True} if self.volatile else {})
+        out |= {"volatile": True} if self.volatile else {}
+        return out | ({} if self.compared else {"compared": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,14 @@ class CellChange:
     @property
     def counts(self) -> bool:
         """Whether the runs differ by it: more than what may differ."""
-        return self.what != "changed" or bool(self.about) or not self.volatile
+        if self.what != "changed" or self.about:
+            return True
+        return not self.volatile and any(change.compared for change in self.outputs)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether they may differ by it, and that could not be found out."""
+        return not self.volatile and not all(change.compared for change in self.outputs)
 
     @property
     def cell(self) -> CellRecord:
@@ -116,6 +127,8 @@ class Comparison:
         )
         if counted:
             return "different"
+        if any(change.is_open for change in self.cells):
+            return "not_compared"
         return "volatile" if self.results or self.cells else "equal"
 
     def as_dict(self) -> dict[str, Any]:
@@ -246,11 +259,14 @@ def _status(cell: CellRecord) -> str:
 
 
 def _outputs(before: CellRecord, after: CellRecord) -> Iterator[Change]:
-    old, new = list(given_out(before.outputs)), list(given_out(after.outputs))
+    known = sides(before, after)
+    old, new = list(given_out(known.old)), list(given_out(known.new))
     for tag, a, b, c, d in opcodes([str(o) for o in old], [str(o) for o in new]):
         if tag != "equal":
             for left, right in zip_longest(old[a:b], new[c:d]):
                 yield from _output(left, right)
+    for doubt in known.doubts:
+        yield Change(doubt.name, doubt.old, doubt.new, kind=POINTER, compared=False)
 
 
 def _output(old: GivenOut | None, new: GivenOut | None) -> Iterator[Change]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..document.textdiff import unified
+from .archived import POINTER
 from .compare import MISSING, CellChange, Change, Comparison
 from .plan import jsonable
 from .printed import plain
@@ -158,10 +159,29 @@ def _output(change: Change, limit: int | None) -> Iterator[Line]:
     if name.startswith("result ") and mime.endswith("+json"):
         yield Line(f"  {name} differs")
         return  # shown with the results
+    if change.kind == POINTER:
+        yield from _elsewhere(change)
+        return
     kind = "" if mime == "text/plain" else f" {mime}"
     yield Line(f"  {name}{kind}:")
     old, new = ([] if side is MISSING else _split(str(side)) for side in (change.old, change.new))
     yield from _diff(old, new, limit, "    ")
+
+
+def _elsewhere(change: Change) -> Iterator[Line]:
+    """An output that is known by its digest only."""
+    name = one_line(change.name)
+    if not change.compared:
+        yield Line(f"  {name}: not compared, since not all of it is at hand", "note")
+    else:
+        yield Line(f"  {name}, which is not at hand:")
+    sides: tuple[tuple[Any, str, Look], ...] = (
+        (change.old, "-", "removed"),
+        (change.new, "+", "added"),
+    )
+    for side, sign, look in sides:
+        if side is not MISSING:
+            yield Line(f"    {sign}{_clipped(str(side))}", look if change.compared else "")
 
 
 def _split(text: str) -> list[str]:

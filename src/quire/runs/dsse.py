@@ -142,7 +142,8 @@ def named(key: Trusted) -> str:
 
 def unknown(id_: str, trust: Trust) -> str:
     where = "one of this machine's own keys" if trust.own else f"in {trust.where}"
-    return f"unknown key {brief(short(id_))[1:-1] or '(none)'}: it is not {where}"
+    told = f"unknown key {brief(short(id_))[1:-1] or '(none)'}: it is not {where}"
+    return f"{told}; if you know whose it is: quire key trust KEY --name NAME"
 
 
 def seal(data: bytes, key: Signer) -> str:

@@ -24,14 +24,17 @@ RESULTS_SHOWN = 8
 FAILURES_SHOWN = 25
 TRACEBACK_LIMIT = 6_000
 ROWS_SHOWN = 500
+# At the beginning of every report: a file without it is not the gate's to replace.
+MARK = "<!-- Written by quire ci, which replaces it the next time. -->"
 
 
 @dataclass(frozen=True, slots=True)
 class CellLine:
-    number: int
+    id: str
+    kind: str
     status: str
     duration: float | None
-    title: str
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,14 @@ class TaskRun:
     values: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""  # what went wrong, in one line
     error_type: str = ""
-    where: str = ""  # the cell
+    where: str = ""  # the cell, for people
     traceback: str = ""
     hint: str = ""
     notebook: str = ""  # where the executed notebook is
-    archived: bool = False
+    archived: Mapping[str, Any] | None = None  # where
     warnings: tuple[str, ...] = ()
+    cell: str = ""  # the id of the one that failed
+    value: str | None = None  # what the exception said, where it is not all of `error`
 
     @property
     def ok(self) -> bool:
@@ -109,7 +114,6 @@ def task_run(record: Record, task: str, because: str, notebook: str, traceback: 
     """What the gate keeps of a record."""
     error = record.error
     cell = next((c for c in record.cells if error is not None and c.id == error.cell), None)
-    code = [c for c in record.cells if c.kind == "code"]
     said = "" if error is None else f"{error.name}: {error.value}" if error.value else error.name
     return TaskRun(
         task=task,
@@ -119,20 +123,23 @@ def task_run(record: Record, task: str, because: str, notebook: str, traceback: 
         title=record.title,
         started=record.started,
         duration=record.duration,
-        cells=tuple(CellLine(n, c.status, c.duration, c.title) for n, c in enumerate(code, 1)),
+        cells=tuple(CellLine(c.id, c.kind, c.status, c.duration, c.title) for c in record.cells),
         results={name: _brief(result) for name, result in record.results.items()},
         values=record.values,
         error=one_line(said)[:500],
         error_type="" if error is None else error.name,
-        where="" if cell is None else _cell_name(cell.title, code.index(cell) + 1),
+        where="" if cell is None else _cell_name(cell.id, cell.title),
         traceback=traceback,
         notebook=notebook,
         warnings=record.warnings,
+        cell="" if error is None else error.cell,
+        value=None if error is None else error.value,
     )
 
 
-def _cell_name(title: str, number: int) -> str:
-    return f"cell {number} ({one_line(title)})" if title.strip() else f"cell {number}"
+def _cell_name(id_: str, title: str) -> str:
+    """As `quire run` names it."""
+    return f"cell {id_} ({one_line(title)})" if title.strip() else f"cell {id_}"
 
 
 def _brief(result: Any) -> str:
@@ -166,10 +173,12 @@ def compared(result: GateResult, shown: Callable[[str], str] = one_line) -> str:
 
 
 def cell_table(run: TaskRun) -> str:
-    """The cells of a run, a line each. Plain text."""
+    """The code cells of a run, a line each, counted as `quire run` does. Plain text."""
+    code = [cell for cell in run.cells if cell.kind == "code"]
     rows = [
-        f"[{cell.number}] {worded(cell.status):<9} {took(cell.duration):>8}  {one_line(cell.title)}"
-        for cell in run.cells
+        f"[{n}/{len(code)}] {worded(cell.status):<9} {took(cell.duration):>8}  "
+        f"{one_line(cell.title or cell.id)}"
+        for n, cell in enumerate(code, 1)
     ]
     rows += [f"{one_line(name)} = {text}" for name, text in run.results.items()]
     return "\n".join(row.rstrip() for row in rows)

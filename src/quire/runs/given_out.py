@@ -11,11 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .archived import POINTER
+from .outputs import pointer
 from .plan import jsonable
 from .printed import scrubbed, text_of
 from .results import PAPERMILL_PREFIX, QUIRE_MIME, SCRAPBOOK_PREFIX
 
 _BINARY = re.compile(r"(?:image/(?!svg)|audio/|video/|font/|application/(?:pdf|octet-stream))")
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,10 @@ def given_out(outputs: Iterable[Mapping[str, Any]]) -> Iterator[GivenOut]:
     rest: list[GivenOut] = []
     for output in outputs:
         kind = output.get("output_type")
-        if kind == "stream":
+        elsewhere = pointer(output)
+        if elsewhere is not None:
+            rest.append(GivenOut(named(output), {POINTER: told(elsewhere)}))
+        elif kind == "stream":
             streams.setdefault(str(output.get("name")), []).append(text_of(output.get("text", "")))
         elif kind == "error":
             # The traceback has paths, addresses and colours in it: not what the cell did.
@@ -51,19 +58,42 @@ def given_out(outputs: Iterable[Mapping[str, Any]]) -> Iterator[GivenOut]:
 def _display(output: Mapping[str, Any]) -> GivenOut:
     data = output.get("data")
     bundle = data if isinstance(data, Mapping) else {}
-    name = "value" if output.get("output_type") == "execute_result" else "display"
-    for mime, value in bundle.items():
+    forms = {str(mime): _form(str(mime), value) for mime, value in bundle.items()}
+    return GivenOut(named(output), forms)
+
+
+_NAMES = {"execute_result": "value", "error": "error"}
+
+
+def named(output: Mapping[str, Any]) -> str:
+    """What a reader knows it by."""
+    elsewhere = pointer(output)
+    if elsewhere is not None:
+        kind = str(elsewhere.get("output_type"))
+        return str(elsewhere.get("name") or _NAMES.get(kind, kind.removesuffix("_data")))
+    if output.get("output_type") == "stream":
+        return str(output.get("name"))
+    name = _NAMES.get(str(output.get("output_type")), "display")
+    data = output.get("data")
+    for mime, value in data.items() if isinstance(data, Mapping) else ():
         if mime.startswith((QUIRE_MIME, SCRAPBOOK_PREFIX)) and isinstance(value, Mapping):
             name = f"result {value.get('name', '')}"
         elif mime.startswith(PAPERMILL_PREFIX) and isinstance(value, Mapping):
             name = f"result {', '.join(map(str, value))}"
-    return GivenOut(name, {str(mime): _form(str(mime), value) for mime, value in bundle.items()})
+    return name
+
+
+def told(elsewhere: Mapping[str, Any]) -> str:
+    """What is known of an output that is not at hand."""
+    return f"{elsewhere['size']:,} bytes, sha256 {elsewhere['sha256']}"
 
 
 def _form(mime: str, value: Any) -> str:
     if _BINARY.match(mime):
         data = _decoded(text_of(value))
         return f"{len(data):,} bytes, sha256 {hashlib.sha256(data).hexdigest()}"
+    if mime == _WIDGET and isinstance(value, Mapping):
+        value = {key: part for key, part in value.items() if key != "model_id"}  # drawn by lot
     if mime.endswith(("/json", "+json")) and not isinstance(value, str):
         return scrubbed(json.dumps(jsonable(value), indent=1, sort_keys=True, ensure_ascii=False))
     return scrubbed(text_of(value))

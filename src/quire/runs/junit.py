@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from .gate import GateResult, TaskRun, cell_table
+from .gate import MARK, GateResult, TaskRun, cell_table
 from .printed import plain
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -51,8 +51,8 @@ def junit(result: GateResult, name: str = "quire") -> bytes:
         if out:
             ET.SubElement(case, "system-out").text = _text(out)
     ET.indent(top)
-    body: bytes = ET.tostring(top, encoding="utf-8", xml_declaration=True)
-    return body + b"\n"
+    body: bytes = ET.tostring(top, encoding="utf-8")
+    return b"<?xml version='1.0' encoding='utf-8'?>\n" + MARK.encode() + b"\n" + body + b"\n"
 
 
 def _kind(run: TaskRun) -> str:

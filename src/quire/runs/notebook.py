@@ -76,7 +76,7 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
     if cell.kind == "code":
         metadata["quire"] = {"status": cell.status}
         out["execution_count"] = cell.execution_count
-        out["outputs"] = [_output(o) for o in cell.outputs]
+        out["outputs"] = [output_json(o) for o in cell.outputs]
     return out
 
 
@@ -91,7 +91,8 @@ def _timing(cell: CellRecord) -> dict[str, Any]:
     }
 
 
-def _output(output: Mapping[str, Any]) -> dict[str, Any]:
+def output_json(output: Mapping[str, Any]) -> dict[str, Any]:
+    """An output as a notebook has it."""
     kind = output["output_type"]
     if kind == "stream":
         lines = output["text"].splitlines(keepends=True)
@@ -111,10 +112,26 @@ def _output(output: Mapping[str, Any]) -> dict[str, Any]:
 
 def dumps(nb: Mapping[str, Any]) -> bytes:
     """One cell a line: quick to write, and a text tool still finds its way around in it."""
+    try:
+        return _dumped(nb).encode()
+    except UnicodeEncodeError:
+        return escaped(_dumped(paired(jsonable(nb))))
+
+
+def _dumped(nb: Mapping[str, Any]) -> str:
     cells = ",\n".join(_json(cell) for cell in nb["cells"])
     rest = _json({key: value for key, value in nb.items() if key != "cells"})
-    text = f'{{"cells": [\n{cells}\n],\n{rest[1:]}\n'
-    return text.encode("utf-8", "replace")
+    return f'{{"cells": [\n{cells}\n],\n{rest[1:]}\n'
+
+
+def paired(value: Any) -> Any:
+    """As whoever reads JSON gets it: two surrogates that make a character are that character."""
+    return json.loads(json.dumps(value))
+
+
+def escaped(text: str) -> bytes:
+    """JSON in UTF-8, which has no lone surrogates. JSON writes them as Python does: `\\ud800`."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _json(value: Any) -> str:

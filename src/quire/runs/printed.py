@@ -18,6 +18,8 @@ _ESCAPE = re.compile(
 )
 _COLOUR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What turns the reading direction around makes text look like something that it is not.
+_TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # What `fold` leaves where more came than a record keeps: it says where the rest is.
 _CUT = re.compile(r"^\[quire: [0-9,]+ characters of \w+ were cut here; .*\]$", re.MULTILINE)
 LINE_LIMIT = 10_000
@@ -29,8 +31,24 @@ def scrubbed(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without escape sequences and control characters."""
-    return _CONTROL.sub("", _ESCAPE.sub("", _overwritten(scrubbed(text))))
+    """Without escape sequences and control characters; what turns text around is named."""
+    return _TURNS.sub(_named, _CONTROL.sub("", _ESCAPE.sub("", _overwritten(scrubbed(text)))))
+
+
+def visible(text: str) -> str:
+    """Source as it is: nothing in it is left out, and nothing is obeyed. `^M` is a return that
+    ends no line: Python begins a new one there, a terminal would write over the old one."""
+    text = _CONTROL.sub(_marked, scrubbed(text).replace("\r\n", "\n"))
+    return _TURNS.sub(_named, text)
+
+
+def _named(found: re.Match[str]) -> str:
+    return f"<U+{ord(found[0]):04X}>"
+
+
+def _marked(found: re.Match[str]) -> str:
+    at = ord(found[0])
+    return f"^{chr(at ^ 0x40)}" if at < 0x80 else _named(found)
 
 
 def without_escapes(text: str) -> str:

@@ -1,9 +1,11 @@
 """What a proposal says of the runs behind it: Markdown for a forge, from records alone.
 
-Everything that a notebook or its author chose is a stranger's text to the forge: it may neither
-become markup nor name people, issues or addresses. Values stand in code spans, where forges look
-for none of these; prose is escaped, and what they would find in it is broken by a space without
-width.
+Everything that a notebook or its author chose is a stranger's text to the forge. Values stand in
+code spans, where forges look neither for markup nor for people, issues and addresses; prose is
+written by `prose.py`.
+
+A line that no reader sees names the commit and the runs that are told of. Whoever may edit the
+body may edit it too: it is where to look first, and proves nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from . import summary
+from . import strict, summary
 from .markdown import code, fenced, table
 from .plan import jsonable
-from .printed import plain, scrubbed
+from .printed import scrubbed
+from .prose import blocks, prose
 from .record import CellRecord, Record
 
 MARK = "<!-- quire: what follows is written by `quire propose`; words of your own go above -->"
@@ -28,10 +31,9 @@ ROWS = 50
 INTRO = 600
 COMMAND = 2_000
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~$&^{}])")
-_OPENING = re.compile(r"^([-+=:]|\d{1,9}(?=[.)]))")
-_FOUND = re.compile(r"@(?=\w)|#(?=\w)|!(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
-_BREAK = "\u200b"
+_POINTER = re.compile(r"<!-- quire: (\{.*\}) -->")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_RUN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}-[a-z0-9-]{1,150}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Told:
     notebook: str = ""  # the address of the executed notebook
     kept: str = ""  # where the run is archived, where there is no address
     gone: bool = False  # the change removes it
+    notes: tuple[str, ...] = ()  # what else there is to know of its runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,21 @@ class Place:
     branch: str
     remote: str = ""  # empty: the branch is in this repository
     folder: str = ""  # the workspace, from the top of the repository
+    head: str = ""  # the commit that is told of
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What a body was made from, by its own account."""
+
+    head: str
+    runs: tuple[str, ...]
 
 
 def render(own: str, tasks: Sequence[Told], place: Place) -> str:
     """`own` is what the author says; it is the only part that is taken as it is."""
     for cells, results in ((ROWS, ROWS), (0, ROWS), (0, 10), (0, 0)):
-        parts = [MARK, *_parts(tasks, place, cells, results)]
+        parts = [MARK, _pointer(tasks, place), *_parts(tasks, place, cells, results)]
         text = scrubbed("\n\n".join(part for part in parts if part)) + "\n"
         if len(text) + OWN_LIMIT <= LIMIT:
             break
@@ -83,11 +95,30 @@ def address_of(body: str, run_id: str) -> str:
     return found[1] if found else ""
 
 
-def prose(text: str) -> str:
-    """One line of text that stays text."""
-    text = _FOUND.sub(lambda found: found[0] + _BREAK, summary.one_line(text))
-    text = _SPECIAL.sub(r"\\\1", text)
-    return _OPENING.sub(lambda f: f"{f[1]}\\" if f[1].isdigit() else f"\\{f[1]}", text)
+def pointer(body: str) -> Pointer | None:
+    """The commit and the runs that a body says it was made from; None where it does not say."""
+    line = body.partition(MARK)[2].lstrip().partition("\n")[0].rstrip()
+    found = _POINTER.fullmatch(line)
+    try:
+        told = strict.loads(found[1].encode()) if found else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or set(told) != {"head", "runs"}:
+        return None
+    head, runs = told["head"], told["runs"]
+    if not isinstance(head, str) or not _COMMIT.fullmatch(head) or not isinstance(runs, list):
+        return None
+    if not all(isinstance(run, str) and _RUN.fullmatch(run) for run in runs):
+        return None
+    return Pointer(head, tuple(runs))
+
+
+def _pointer(tasks: Sequence[Told], place: Place) -> str:
+    if not place.head:
+        return ""
+    runs = [told.record.run_id for told in tasks if told.record is not None]
+    said = {"head": place.head, "runs": [run for run in runs if _RUN.fullmatch(run)][:ROWS]}
+    return f"<!-- quire: {json.dumps(said)} -->"
 
 
 def _parts(tasks: Sequence[Told], place: Place, cells: int, results: int) -> Iterator[str]:
@@ -107,7 +138,7 @@ def _task(told: Told, place: Place, cells: int, results: int) -> Iterator[str]:
     if told.gone:
         yield "This task is removed."
         return
-    yield from _intro(told)
+    yield from blocks(told.intro, INTRO)
     record = told.record
     if record is None:
         yield "**No archived run of this version exists.** To make one:"
@@ -115,6 +146,7 @@ def _task(told: Told, place: Place, cells: int, results: int) -> Iterator[str]:
         yield _commands([*_there(place), f"quire run {_file(told, place)}", again])
         return
     yield _facts(told, record)
+    yield from (f"Note: {prose(note)}" for note in told.notes)
     _, why = summary.failure(record)
     if why:
         yield f"**{summary.worded(record.outcome)}**: {code(why)}"
@@ -129,20 +161,6 @@ def _task(told: Told, place: Place, cells: int, results: int) -> Iterator[str]:
             f"quire replay {_word(record.run_id)}",
         ]
     )
-
-
-def _intro(told: Told) -> Iterator[str]:
-    text = "\n".join(
-        line for line in plain(told.intro).split("\n") if not line.lstrip().startswith("#")
-    )
-    left = INTRO
-    for paragraph in re.split(r"\n\s*\n", text):
-        words = _cut(summary.one_line(paragraph), left)
-        if words:
-            yield prose(words)
-        left -= len(words)
-        if left <= 0:
-            return
 
 
 def _facts(told: Told, record: Record) -> str:

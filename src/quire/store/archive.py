@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Protocol
@@ -38,6 +38,7 @@ class Link:
     seal: str  # `key id:signature`; empty where there is none
     problems: tuple[str, ...] = ()  # what is wrong with it whatever the keys
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # as this step added them
+    cut: bool = False  # what came before it, and what it adds itself, is not known here
 
 
 class Archive(Protocol):
@@ -45,6 +46,7 @@ class Archive(Protocol):
 
     kind: str  # git or folder
     where: str  # for people
+    warning: str  # what the last `add` has found missing of what was there before; else empty
 
     def add(self, run_id: str, files: Mapping[str, bytes]) -> str:
         """Its place. On the disk when it returns. The same again changes nothing."""
@@ -129,6 +131,12 @@ def checked_seal(seal: str) -> str:
 
 def is_seal(seal: str) -> bool:
     return _SEAL.fullmatch(seal) is not None
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first few, and how many there are besides."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def differs(run_id: str, where: str) -> UsageError:

@@ -17,7 +17,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,11 +36,13 @@ from .archive import (
     is_seal,
     run_folder,
     sealed,
+    some,
 )
 from .files import disk, locked, sync_folder, write_atomic
 
 START = "start"
-_NUMBER_AND_DIGEST = re.compile(rb"([0-9]+) ([0-9a-f]{64})\n")
+Known = tuple[int, str]  # the number and the digest of a line
+_NUMBER_AND_DIGEST = re.compile(rb"^([0-9]+) ([0-9a-f]{64})\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class FolderArchive:
         self.folder = folder
         self.where = where or str(folder)
         self._sign = sign
+        self.warning = ""
 
     @property
     def _chain(self) -> Path:
@@ -70,21 +73,26 @@ class FolderArchive:
     def add(self, run_id: str, files: Mapping[str, bytes]) -> str:
         place = run_folder(run_id)
         checked_files(files)
+        self.warning = ""
         with disk(str(self.folder)):
             _make_folder(self.folder)
             with locked(self.folder):
                 if self._chain.exists():
                     journal.mend(self._chain)  # what was cut off was never acknowledged
+                before = _last_line(self._chain)
+                after = _digest(before) if before else START
+                missing = self._missing(after)
+                if missing:
+                    told = self._told(missing, but=run_id)
+                    self.warning = f"{told}; quire verify --all says what to do"
                 if self._has(run_id):
                     if self._files(run_id) != dict(files):
                         raise differs(run_id, self.where)
                     return place
                 self._write_files(place, files)
-                before = _last_line(self._chain)
-                after = _digest(before) if before else START
                 line = self._line(run_id, after, files)
                 _append(self._chain, line)
-                self._witnessed(after, _digest(line))
+                self._witnessed(after, _digest(line), missing)
         return place
 
     def _has(self, run_id: str) -> bool:
@@ -191,32 +199,50 @@ class FolderArchive:
         return self.folder.with_name(f"{self.folder.name}-tip")
 
     def witness_problem(self) -> str | None:
-        known = self._known()
-        if known is None or known in [(line.number, line.digest) for line in self._lines()]:
+        missing = self._missing()
+        if not missing:
             return None
-        return (
-            f"{self._chain} once had {known[0]} lines of which the last is gone or was changed: "
-            "runs were removed"
+        return f"{self._told(missing)}. To have them back: put {self._chain} back from a backup"
+
+    def _told(self, missing: Sequence[Known], but: str = "") -> str:
+        """`but`: a run that is only now being added."""
+        told = (
+            f"{self._chain} once had {missing[-1][0]} lines of which the last is gone or was "
+            "changed: runs were removed"
         )
+        here = set(self.ids()) | {but}
+        left = [path.name for path in self.folder.glob("runs/*/*/*/*") if is_run_id(path.name)]
+        left = sorted(set(left) - here)
+        return f"{told}; folders without a line: {some(left)}" if left else told
 
-    def _known(self) -> tuple[int, str] | None:
-        try:
-            found = _NUMBER_AND_DIGEST.fullmatch(self._witness.read_bytes())
-        except OSError:
-            return None
-        return (int(found[1]), found[2].decode()) if found else None
-
-    def _witnessed(self, before: str, last: str) -> None:
-        """Go on only from what was known: an archive that has lost runs stays one that has."""
+    def _missing(self, last: str = "") -> list[Known]:
+        """The lines that were once the last and are not there any more. `last` is the digest of the
+        one that is now: where it is the known one, the others need not be read."""
         known = self._known()
-        if known is not None and known[1] == before:
-            number = known[0] + 1
-        elif known is not None and self.witness_problem():
-            return
+        if not known or (len(known) == 1 and known[0][1] == last):
+            return []
+        lines = {(line.number, line.digest) for line in self._lines()}
+        return [one for one in (*known[1:], known[0]) if one not in lines]
+
+    def _known(self) -> list[Known]:
+        """The line that was the last one here; then those that were, and were lost."""
+        try:
+            data = self._witness.read_bytes()
+        except OSError:
+            return []
+        found = _NUMBER_AND_DIGEST.findall(data)
+        return [(int(number), digest.decode()) for number, digest in found]
+
+    def _witnessed(self, before: str, last: str, lost: Sequence[Known]) -> None:
+        """What was lost stays known, whatever comes on top."""
+        known = self._known()
+        if known and known[0][1] == before:
+            number = known[0][0] + 1
         else:
             number = sum(1 for _ in self._lines())
+        lines = "".join(f"{n} {digest}\n" for n, digest in ((number, last), *lost))
         with contextlib.suppress(OSError, StorageError):
-            write_atomic(self._witness, f"{number} {last}\n".encode(), durable=False)
+            write_atomic(self._witness, lines.encode(), durable=False)
 
     def tidy(self) -> None:
         """What killed writers have left."""

@@ -1,7 +1,8 @@
 """The folder a gate writes to. It may hold other things, so it knows what it has put there itself.
 
 A list of its own files lies beside them. Only those are cleared when the next gate begins, and
-nothing that is not on the list is ever written over.
+nothing that is not on the list is ever written over. A report that goes elsewhere says by itself
+that a gate has written it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from ..errors import UsageError
+from ..runs.gate import MARK
 from .files import disk, write_atomic
 
 LIST = ".quire-ci.json"
+STATE = ".quire"
 _SUFFIXES = (".ipynb", ".xml", ".md")
 
 
@@ -96,3 +99,56 @@ class GateFolder:
                 for parent in list(PurePosixPath(name).parents)[:-1]:
                     with contextlib.suppress(OSError):  # not empty: there is something else in it
                         (self.path / parent).rmdir()
+
+
+def is_free(path: Path) -> bool:
+    """Whether a report can go there: nothing is there, or what a gate has written."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return False
+        with open(path, "rb") as file:
+            return MARK.encode() in file.read(200)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+
+
+def check_report(path: Path) -> None:
+    """Whether a report can be written there. Changes nothing."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file in it")
+    if not is_free(path):
+        raise UsageError(
+            f"{path} is there, and no gate has written it",
+            hint="name another file, or move that one away",
+        )
+    above = next(parent for parent in path.parents if os.path.lexists(parent))
+    if not above.is_dir():
+        raise UsageError(f"{above} is a file, not a folder", hint="name a file in a folder")
+
+
+def check_place(folder: Path, root: Path, own: Path, git: Iterable[Path] = ()) -> None:
+    """Whether a gate may write to a folder, by where it lies: not where git (`git` are its folders)
+    and Quire keep what is theirs, but for its `own`, nor where a link leads out of `root`."""
+    try:
+        real = folder.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise UsageError(f"{str(folder)!r} leads nowhere", hint="name another folder") from None
+    inside = real.is_relative_to(root)
+    if Path(os.path.normpath(folder)).is_relative_to(root) and not inside:
+        raise UsageError(
+            f"{folder} is behind a link that leads out of {root}", hint=f"name the place: {real}"
+        )
+    parts = {part.lower() for part in (real.relative_to(root) if inside else real).parts}
+    theirs = (place for place in git if not root.is_relative_to(place))
+    if ".git" in parts or any(map(real.is_relative_to, theirs)):
+        owner = "git"
+    elif STATE in parts and real != own:
+        owner = "Quire"
+    else:
+        return
+    raise UsageError(
+        f"{folder} is where {owner} keeps what is its own",
+        hint="give it a folder of its own, such as notebook-ci",
+    )

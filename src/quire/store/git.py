@@ -72,6 +72,12 @@ class Repository:
                 return cls(None, place, _common(place), world)
         return None
 
+    def refusal(self) -> GitError | None:
+        """Why git will have nothing to do with this repository, where that is so."""
+        question = ("rev-parse", "--git-dir")
+        said = self.ask(*question)
+        return refused(said, question) if said.code else None
+
     @property
     def here(self) -> Path:
         return self.top or self.git_dir
@@ -237,10 +243,12 @@ def call(
     except PermissionError as error:
         raise UsageError(f"cannot enter {folder}", hint="check its permissions") from error
     except subprocess.TimeoutExpired as error:
-        raise GitError(
+        late = GitError(
             f"git {args[0]} did not answer within {timeout:g} s",
             hint="is a remote or a network disk hanging?",
-        ) from error
+        )
+        late.retryable = True
+        raise late from error
     return Said(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
 
 
@@ -250,15 +258,31 @@ def _not_started(folder: Path) -> QuireError:
     return GitError("git is not installed", hint="install git 2.38 or newer")
 
 
+_DAMAGED = (
+    r"is corrupt|object file .* is empty|inflate: |unable to unpack|packfile .* (cannot|does not)"
+    r"|garbage at end|unable to read (tree|sha1|[0-9a-f]{40})|Could not read [0-9a-f]{40}"
+    r"|could not parse (object|commit)|bad (tree|sha1|object HEAD)|missing (blob|tree|commit)"
+    r"|not a tree object|Failed to traverse parents|index file corrupt|bad index file"
+)
 _HINTS = (
+    (r"fetch first|non-fast-forward",
+     "the remote has commits that are not here: git pull --rebase on that branch, then again"),
     (r"dubious ownership", "git config --global --add safe.directory <the repository>"),
     (r"No space left|Out of disk ?space|disk quota|file too large",
      "free some space and say it again"),
     (r"Read-only file system", "the repository cannot be written: use one that can"),
     (r"Permission denied|insufficient permission", "check who owns the repository's files"),
     (r"exists; cannot create", "a branch of that name stands in the way: choose another"),
+    (r"could not lock config file",
+     "another git is at work; if none is, remove config.lock beside that file"),
     (r"\.lock': File exists|cannot lock ref|unable to create .*lock",
      "another git is at work; if none is, remove the .lock file that is named"),
+    (r"aborted by hook|hook declined",
+     "a hook of this repository refused, such as reference-transaction: look into .git/hooks, or "
+     "where git config core.hooksPath says"),
+    (_DAMAGED, "the repository is damaged: git fsck says where; fetch it again, or clone anew"),
+    (r"does not appear to be a git repository|repository .*not found",
+     "no repository is there, or you may not see it: git remote -v, git remote set-url"),
     (r"not a valid (object|ref)|bad object|unknown revision", "check the name with git log"),
     (r"Could not resolve host|Connection refused|unable to access|Could not read from remote",
      "check the remote's address and the network: git remote -v"),
@@ -267,6 +291,7 @@ _HINTS = (
 )  # fmt: skip
 
 
+_SOUND = "git status and git fsck say whether the repository is sound"
 _NOISE = re.compile(r"^fast-import: dumping crash report|die\(\) called many times")
 
 
@@ -279,16 +304,30 @@ def refused(said: Said, args: Sequence[str]) -> GitError:
     ]
     what = "; ".join(lines[:3])[:600] or f"exit status {said.code}"
     hint = next((h for p, h in _HINTS if re.search(p, said.err, re.IGNORECASE)), "")
-    error = GitError(f"git {args[0]}: {what}", hint=hint or "see what git itself says there")
-    return error
+    named = re.search(r"safe\.directory (.+)", said.err)  # git says itself how it is called
+    if named:
+        hint = f"git config --global --add safe.directory {named[1]}"
+    return GitError(f"git {args[0]}: {what}", hint=hint or _SOUND)
 
 
+# Names that git itself writes to and reads from, such as FETCH_HEAD.
+_GITS_OWN = re.compile(r"([A-Z]+_)*HEAD|AUTO_MERGE")
 _BAD = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-./]|/\.|\.lock(/|$)|[./]$|^@$")
+
+
+# Each part of the name is a file's, with `.lock` behind it while git writes it.
+LONGEST_PART, LONGEST_NAME = 250, 1000
 
 
 def branch_name(name: str) -> str:
     """The name, if it can be a branch; otherwise an error that says so."""
-    if not name or _BAD.search(name) or name == "HEAD" or name.startswith("refs/"):
+    raw = name.encode("utf-8", "replace")
+    if len(raw) > LONGEST_NAME or max(map(len, raw.split(b"/"))) > LONGEST_PART:
+        raise UsageError(
+            f"{name[:40]!r}… cannot be the name of a branch: it has {len(name):,} characters",
+            hint="a shorter one, such as add-health-report",
+        )
+    if not name or _BAD.search(name) or _GITS_OWN.fullmatch(name) or name.startswith("refs/"):
         raise UsageError(
             f"{name!r} cannot be the name of a branch",
             hint="letters, digits, '-', '_' and '/', such as add-health-report",

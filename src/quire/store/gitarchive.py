@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 from ..errors import GitError, RunNotFound
 from .archive import (
@@ -20,15 +19,16 @@ from .archive import (
     run_folder,
     sealed,
 )
-from .files import write_atomic
 from .git import Repository, branch_name
 from .gitexchange import TIMEOUT, Exchanged, Rules, exchange
 from .gitlinks import MARKER, ROOT, links, marker_problem, run_message, seal_of
-from .gitlog import GitLog, Look, Step, own_folder
+from .gitlog import CheckedOut, GitLog, Look, Step
 from .gitread import Commit, Entry, Objects, entries, tree
 from .gittidy import tidy
+from .gitwitness import Witness
 
 Objection = Callable[[bytes, str], str]
+OTHER_NAME = 'choose another name: archive.branch = "run-reports" in quire.toml'
 
 
 class GitArchive:
@@ -51,6 +51,8 @@ class GitArchive:
         self._sign = sign
         self._remote = remote
         self._objection = objection
+        self._witness = Witness(repository, branch)
+        self.warning = ""
 
     def _cloned(self) -> str | None:
         """Where a clone has what it was cloned with, as long as it has no branch of its own."""
@@ -63,11 +65,14 @@ class GitArchive:
         folder = run_folder(run_id)
         checked_files(files)
         parent: str | None = None
+        missing: tuple[str, ...] = ()
+        self.warning = ""
 
         def make(look: Look) -> list[Step]:
-            nonlocal parent
+            nonlocal parent, missing
             parent = look.tip
             self._must_be_ours(look)
+            missing = self._witness.missing(look.tip)
             if look.tip is not None and look.found[folder] is not None:
                 if self._files(look.tip, run_id) != dict(files):
                     raise differs(run_id, f"the branch {self.branch}")
@@ -76,10 +81,21 @@ class GitArchive:
             step = Step(paths, run_message(run_id, files, self._sign))
             return [step] if look.tip else [ROOT, step]
 
-        commit = self.log.change(make, (MARKER, folder))
+        try:
+            commit = self.log.change(make, (MARKER, folder))
+        except CheckedOut as error:
+            # Whose branch it is comes first: to leave it would not help where it is no archive.
+            look = self.log.look(MARKER)
+            self._must_be_ours(look)
+            if look.tip is None:
+                raise GitError(error.message, hint=OTHER_NAME) from error
+            raise
         assert commit is not None
         if commit != parent:
-            self._witnessed(parent, commit)
+            self._witness.write((commit,), missing)
+        if missing:
+            told = self._witness.what(commit, missing[-1])
+            self.warning = f"{told}; quire verify --all says what to do"
         return folder
 
     def _must_be_ours(self, look: Look) -> None:
@@ -87,10 +103,7 @@ class GitArchive:
             return
         problem = marker_problem(look.found[MARKER])
         if problem:
-            raise GitError(
-                f"the branch {self.branch} {problem}",
-                hint='choose another name: archive.branch = "run-reports" in quire.toml',
-            )
+            raise GitError(f"the branch {self.branch} {problem}", hint=OTHER_NAME)
 
     # Reading.
 
@@ -149,46 +162,10 @@ class GitArchive:
 
     # What this repository has acknowledged, told apart from what the branch says.
 
-    @property
-    def _witness(self) -> Path:
-        return own_folder(self.repository) / f"{self.branch.replace('/', '%2F')}.tip"
-
     def witness_problem(self) -> str | None:
-        known = self._known()
         tip = self.log.tip()
-        if not known or (tip and any(self._holds(tip, commit) for commit in known)):
-            return None
-        lost = known[-1]
-        if tip is None:
-            return (
-                f"the branch {self.branch} is gone with all its runs; it was at {lost[:12]}. "
-                f"To have it back: git branch {self.branch} {lost}"
-            )
-        told = f"the branch {self.branch} was at {lost[:12]} and does not hold it any more"
-        if self.repository.is_ancestor(tip, lost):
-            back = f"git update-ref refs/heads/{self.branch} {lost} {tip}"
-            return f"{told}: runs were removed. To have them back: {back}"
-        return f"{told}: runs were removed or changed. To look at them: git log {lost} ^{tip[:12]}"
-
-    def _known(self) -> list[str]:
-        try:
-            return self._witness.read_text("ascii").split()
-        except (OSError, ValueError):
-            return []
-
-    def _holds(self, tip: str, commit: str) -> bool:
-        return tip == commit or self.repository.is_ancestor(commit, tip)
-
-    def _witnessed(self, parent: str | None, commit: str) -> None:
-        """Go on only from what was known: a branch that has lost runs stays one that has."""
-        known = self._known()
-        if all(old == parent or self._holds(commit, old) for old in known):
-            self._write_witness(commit)
-
-    def _write_witness(self, *commits: str) -> None:
-        # Where this cannot be written the run is archived all the same.
-        with contextlib.suppress(OSError, GitError):
-            write_atomic(self._witness, "\n".join(commits).encode() + b"\n", durable=False)
+        missing = self._witness.missing(tip)
+        return self._witness.told(tip, missing) if missing else None
 
     # Other repositories.
 
@@ -217,10 +194,7 @@ class GitArchive:
         with Objects(self.repository) as objects:
             problem = marker_problem(objects.read(f"{tip}:{MARKER}", 1000))
         if problem:
-            raise GitError(
-                f"{whose} branch {self.branch} {problem}",
-                hint='choose another name: archive.branch = "run-reports" in quire.toml',
-            )
+            raise GitError(f"{whose} branch {self.branch} {problem}", hint=OTHER_NAME)
 
     def _remake(self, commit: Commit, step: Step) -> Step:
         """The same run after another one: sealed anew, by whoever pushes."""
@@ -244,12 +218,12 @@ class GitArchive:
     @contextlib.contextmanager
     def _moving(self, old: str | None, new: str) -> Iterator[None]:
         """A replay leaves the old tip behind. Until it is done, either may be found."""
-        lost = self.witness_problem()
-        if not lost and old is not None:
-            self._write_witness(new, old)
+        missing = self._witness.missing(old)
+        if old is not None:
+            self._witness.write((new, old), missing)
         yield
-        if not lost and self.repository.resolve(self.log.ref) == new:
-            self._write_witness(new)
+        if self.repository.resolve(self.log.ref) == new:
+            self._witness.write((new,), self._witness.still_missing(new, missing))
 
     def tidy(self) -> None:
         tidy(self.repository)

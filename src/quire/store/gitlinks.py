@@ -46,6 +46,7 @@ ROOT = Step(
     "Begin an archive of runs\n",
     "Quire <quire@localhost> 0 +0000",
 )
+SHALLOW = "is where this shallow clone ends; to have what came before: git fetch --unshallow"
 _SHOWN = 10  # problems of one commit
 _MODES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
 
@@ -56,13 +57,17 @@ def run_message(
     """The message of a run's commit: the seal depends on the commit before it."""
 
     def message(parent: str | None) -> str:
-        lines = [f"Run {run_id}", "", f"Quire-Run: {run_id}"]
-        if sign is not None:
-            seal = checked_seal(sign(sealed(run_id, parent or "", files)))
-            lines.append(f"Quire-Seal: {seal}")
-        return "\n".join(lines) + "\n"
+        if sign is None:
+            return _written(run_id)
+        return _written(run_id, checked_seal(sign(sealed(run_id, parent or "", files))))
 
     return message
+
+
+def _written(run_id: str, seal: str = "") -> str:
+    lines = [f"Run {run_id}", "", f"Quire-Run: {run_id}"]
+    lines += [f"Quire-Seal: {seal}"] if seal else []
+    return "\n".join(lines) + "\n"
 
 
 def marker_problem(marker: bytes | None) -> str | None:
@@ -81,10 +86,15 @@ def links(repository: Repository, tip: str, base: str | None = None) -> Iterator
     """The steps that lead to a commit, from the beginning or after `base`, oldest first."""
     seen: set[str] = set()
     last = base
+    cut = _cut_at(repository)
     walk = commits(repository, tip, *([f"^{base}"] if base else []))
     with Objects(repository) as objects:
         try:
             for commit in walk:
+                if last is None and commit.id in cut:
+                    last = commit.id
+                    yield Link("", commit.id, b"", "", (SHALLOW,), cut=True)
+                    continue
                 link = _link(objects, commit, last, seen, first=last is None)
                 last = commit.id
                 if link is not None:
@@ -109,7 +119,7 @@ def _link(
     problems += [f"adds to the run {i}, which was archived before" for i in ids if i in seen]
     run_id = ids[0] if ids else ""
     seal, lacking = seal_of(commit.message, run_id)
-    problems += lacking
+    problems += lacking or _form_problems(objects, commit, _written(run_id, seal))
     files = _files(objects, commit, run_id, problems)
     seen.update(ids)
     parent = commit.parents[0] if commit.parents else ""
@@ -130,7 +140,7 @@ def _place_problems(commit: Commit, last: str | None, first: bool) -> Iterator[s
     if len(commit.parents) > 1:
         yield "is a merge"
     elif first:
-        yield "is not how an archive begins (a shallow clone has only the end of it)"
+        yield "is not how an archive begins"
     elif commit.parents != (last,):
         yield "does not stand on the step before it"
 
@@ -168,6 +178,26 @@ def seal_of(message: str, run_id: str) -> tuple[str, list[str]]:
     if len(seals) != 1 or not is_seal(seals[0]):
         return "", [*problems, "has no seal"]
     return seals[0], problems
+
+
+def _form_problems(objects: Objects, commit: Commit, message: str) -> Iterator[str]:
+    """Nothing stands on the last commit, so its seal alone cannot tell what was written into it."""
+    head, _, text = (objects.read(commit.id, LARGEST) or b"").partition(b"\n\n")
+    if text != message.encode():
+        yield "has another message than Quire has written"
+    names = [line.partition(b" ")[0].decode("ascii", "replace") for line in head.split(b"\n")]
+    wanted = ["tree", *["parent"] * len(commit.parents), "author", "committer"]
+    if names != wanted:
+        odd = ", ".join(ascii(name)[1:-1] for name in dict.fromkeys(names) if name not in wanted)
+        yield f"has more in its head than Quire has written: {odd[:100] or 'something twice'}"
+
+
+def _cut_at(repository: Repository) -> frozenset[str]:
+    """The commits at which a shallow clone ends. git keeps them in a file."""
+    try:
+        return frozenset((repository.common / "shallow").read_text("ascii").split())
+    except (OSError, ValueError):
+        return frozenset()
 
 
 def _files(objects: Objects, commit: Commit, run_id: str, problems: list[str]) -> dict[str, bytes]:

@@ -57,6 +57,10 @@ class Look:
 Make = Callable[[Look], Sequence[Step]]
 
 
+class CheckedOut(GitError):
+    """Somebody has the branch in a working tree."""
+
+
 class GitLog:
     def __init__(
         self, repository: Repository, ref: str, *, start: Callable[[], str | None] | None = None
@@ -142,7 +146,7 @@ class GitLog:
         ):
             return
         if place := self.repository.checked_out(self.ref):
-            raise GitError(
+            raise CheckedOut(
                 f"the branch {self.ref[11:]} is checked out in {place}",
                 hint=f"switch to another one there: git -C {place} switch -",
             )

@@ -15,6 +15,7 @@ from ..errors import ConfigError, StorageError
 from .files import disk, sync_folder, write_atomic
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_FLEETING = re.compile(r"(^|::)memory(::|://)", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*(::|://)", re.IGNORECASE)
 
 
@@ -38,6 +39,11 @@ def objects(url: str, folder: Path, root: Path) -> FolderObjects | RemoteObjects
     """By the configuration: empty for `folder`, a path from `root`, or an fsspec URL."""
     if not url:
         return FolderObjects(folder)
+    if _FLEETING.search(url):
+        raise ConfigError(
+            f"archive.objects = {url!r} keeps outputs only as long as the process that ran",
+            hint="name a folder, or a URL that lasts, such as s3://bucket/folder",
+        )
     if _URL.match(url):
         return RemoteObjects(url)
     return FolderObjects(root / Path(url).expanduser())

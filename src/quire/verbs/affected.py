@@ -11,7 +11,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..document import formats, needs
@@ -35,39 +35,54 @@ _SHALLOW = "this is a shallow clone (in a workflow: fetch-depth: 0)"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from `base`, as paths. `everything` says why all tasks count; '' if files do."""
+    """What differs from `base`, as paths. `everything` says why all tasks count; '' if files do.
+
+    `onto` is what the change is to go onto: there stand the rules that it cannot make itself.
+    """
 
     files: frozenset[Path] = frozenset()
     base: str = ""
     everything: str = ""
+    onto: str = ""
 
 
-def change(ws: Workspace, base: str | None = None) -> Change:
-    """What has changed since the base: in commits, in the index and in the working tree."""
+def change(ws: Workspace, base: str | None = None, *, everything: str = "") -> Change:
+    """What has changed since the base: in commits, in the index and in the working tree. Not
+    looked for where a reason to run `everything` is given."""
     try:
         repository = ws.repository
     except GitError as error:
         if base is not None:
             raise
-        return Change(everything=f"git could not be asked: {error.message}")
+        return Change(everything=everything or f"git could not be asked: {error.message}")
     if repository is None or repository.top is None:
         if base is not None:
             raise UsageError(
                 f"--base {base}: {ws.root} is in no working tree of git", hint="leave out --base"
             )
-        return Change(everything="there is no git repository to compare with")
+        return Change(everything=everything or "there is no git repository to compare with")
     head = repository.head()
     if head is None and base is None:
-        return Change(everything="the repository has no commit yet")
+        return Change(everything=everything or "the repository has no commit yet")
     found = _given(repository, base) if base is not None else _base(ws, repository, head or "")
     if isinstance(found, Change):
-        return found
+        return replace(found, everything=everything or found.everything)
+    if everything:
+        return Change(everything=everything, onto=found)
     said = repository.ask("merge-base", found, "HEAD")
     if said.code or not said.text:
         why = _SHALLOW if _is_shallow(repository) else "their histories have nothing in common"
-        return Change(everything=f"where it branched off from {found[:12]} is not known: {why}")
+        unknown = f"where it branched off from {found[:12]} is not known: {why}"
+        return Change(everything=unknown, onto=found)
     since = said.text.split("\n")[0]
-    return Change(frozenset(_changed(repository, since)), since)
+    files = frozenset(_changed(repository, since))
+    return Change(files, since, _decisive(ws, files), found)
+
+
+def _decisive(ws: Workspace, files: Iterable[Path]) -> str:
+    """Why a change of these files affects every task; '' if it does not."""
+    decisive = sorted(filter(configuration, files))
+    return f"the configuration changed: {_World(ws, ()).named(decisive[0])}" if decisive else ""
 
 
 def _given(repository: Repository, base: str) -> str | Change:
@@ -152,9 +167,6 @@ def affected(ws: Workspace, tasks: Sequence[Path], changed: Change) -> dict[Path
     if changed.everything:
         return dict.fromkeys(tasks, changed.everything)
     world = _World(ws, changed.files)
-    decisive = sorted(path for path in changed.files if configuration(path))
-    if decisive:
-        return dict.fromkeys(tasks, f"the configuration changed: {world.named(decisive[0])}")
     found = ((task, world.reason(task)) for task in tasks)
     return {task: reason for task, reason in found if reason}
 

@@ -55,9 +55,16 @@ def slug(text: str) -> str:
     return (cut or words[:NAME_LIMIT]).strip("-_") or "change"
 
 
-def unused(repository: Repository, name: str) -> str:
+def is_the_archives(ws: Workspace, name: str) -> bool:
+    """Whether a branch is the archive's, or would leave git no room for that one."""
+    archive = ws.config.archive.branch
+    return f"{name}/".startswith(f"{archive}/") or archive.startswith(f"{name}/")
+
+
+def unused(ws: Workspace, repository: Repository, name: str) -> str:
     """The name, or with the next number where a branch has it, here or on a remote."""
     taken = _names(repository, "refs/heads", 2) + _names(repository, "refs/remotes", 3)
+    taken.append(ws.config.archive.branch)  # whether it is there yet or not
     return next(
         found
         for found in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3)))

@@ -16,9 +16,10 @@ from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 
-from ..errors import QuireError, UsageError
+from ..errors import GitError, QuireError, UsageError
 from ..executors.local import Cancel, utc_now
 from ..runs.gate import (
+    MARK,
     GateEvent,
     GateResult,
     LeftOut,
@@ -30,9 +31,10 @@ from ..runs.gate import (
 )
 from ..runs.junit import junit
 from ..store.files import disk, write_atomic
-from ..store.gatefolder import GateFolder
+from ..store.gatefolder import GateFolder, check_place, check_report, is_free
 from ..workspace import STATE, Workspace
 from . import affected, tasks
+from .archive import send
 from .committed import uncovered_notebooks
 from .read import read
 from .report import short_traceback
@@ -81,7 +83,8 @@ class Gate:
             )
         self.workspace = ws
         self.root = ws.root.resolve()
-        self.folder = GateFolder(ws.cwd / output if output is not None else self.root / OUTPUT)
+        self.folder = GateFolder(self.root / OUTPUT if output is None else ws.cwd / output)
+        _check_place(ws, self.folder.path)
         self.junit = _report(ws, junit, ".xml") or self.folder.path / JUNIT
         self.summary = _report(ws, summary, ".md") or self.folder.path / SUMMARY
         self.jobs = jobs or len(os.sched_getaffinity(0))
@@ -89,11 +92,8 @@ class Gate:
         self._cancel = cancel
         self._now = now
         self._found = tasks.find(ws)
-        self.change = (
-            affected.Change(everything="--all was given")
-            if everything
-            else affected.change(ws, base)
-        )
+        why = "--all was given" if everything else ""
+        self.change = affected.change(ws, base, everything=why)
         self.affected = affected.affected(ws, self._found.tasks, self.change)
         self._done: dict[Path, TaskRun] = {}
         # Of tasks that are not over: a record may be large, and a gate may have many of them.
@@ -107,7 +107,7 @@ class Gate:
                     hint="give --output a folder of its own",
                 )
         self.folder.check(self._written())
-        links = (LeftOut(ws.named(link), "a link that leads out") for link in self._found.links)
+        links = (LeftOut(ws.named(link), why) for link, why in self._found.links.items())
         self.result = GateResult(
             unaffected=tuple(self._named(p) for p in self._found.tasks if p not in self.affected),
             left_out=tuple(links),
@@ -122,13 +122,14 @@ class Gate:
             _ignored(self.root / STATE)
         with self.folder.claimed(self._written()):
             # Before anything runs: a task may write notebooks of its own.
-            self._uncovered = tuple(uncovered_notebooks(self.workspace, self.change.base))
+            self._uncovered = tuple(uncovered_notebooks(self.workspace, self.change.onto))
             planned = [one for path in self.affected if (one := self._planned(path)) is not None]
             refused = list(self._done.values())
             try:
                 for n, run in enumerate(refused, 1):
                     yield TaskFinished(run, len(planned) + len(refused) - n)
                 yield from self._run(planned)
+                self._push()
             finally:
                 self._conclude(time.monotonic() - began)
 
@@ -157,7 +158,7 @@ class Gate:
         own = Workspace(self.root, cwd=self.root, env=ws.env, engine=ws.engine, world=ws.world)
         target = self.folder.path / self._names[path]
         try:
-            wanted = tasks.settings(read(own, path).document)
+            wanted = tasks.said_by(read(own, path))
             if not wanted.wanted:
                 left = LeftOut(self._named(path), "its header says so (`ci: false`)")
                 self.result = replace(self.result, left_out=(*self.result.left_out, left))
@@ -172,6 +173,7 @@ class Gate:
                 output=target,
                 cancel=self._cancel,
                 now=self._now,
+                pushes=False,
             )
         except QuireError as error:
             self._done[path] = self._refused(path, because, error)
@@ -250,7 +252,20 @@ class Gate:
         warnings = run.warnings
         if execution.not_archived is not None:
             warnings += (f"it could not be archived: {execution.not_archived.message}",)
-        return replace(run, archived=execution.archived is not None, warnings=warnings)
+        return replace(run, archived=execution.archived, warnings=warnings)
+
+    def _push(self) -> None:
+        """The archive, once for all runs. A gate that was called off leaves that to a later one."""
+        called_off = self._cancel is not None and self._cancel.is_set()
+        if called_off or not any(run.archived for run in self._done.values()):
+            return
+        try:
+            send(self.workspace)
+        except QuireError as error:
+            self._warn(f"the archive could not be pushed: {error.message}")
+
+    def _warn(self, told: str) -> None:
+        self.result = replace(self.result, warnings=(*self.result.warnings, told))
 
     def _conclude(self, duration: float) -> None:
         runs = (self._done[path] for path in self.affected if path in self._done)
@@ -260,12 +275,15 @@ class Gate:
             duration=round(duration, 6),
             cancelled=self._cancel is not None and self._cancel.is_set(),
         )
-        with disk(str(self.junit)):
-            self.junit.parent.mkdir(parents=True, exist_ok=True)
-            self.summary.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(self.junit, junit(self.result), durable=False)
+        free = [path for path in (self.junit, self.summary) if is_free(path)]
+        for path in {self.junit, self.summary}.difference(free):
+            self._warn(f"{path} was written by somebody else meanwhile, and is left as it is")
         text = markdown(self.result).encode("utf-8", "replace")
-        write_atomic(self.summary, text, durable=False)
+        contents = {self.junit: junit(self.result), self.summary: f"{MARK}\n".encode() + text}
+        for path in free:
+            with disk(str(path)):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, contents[path], durable=False)
         place = self.workspace.env.get("GITHUB_STEP_SUMMARY")
         if place:
             self._append(Path(place), text)
@@ -278,8 +296,7 @@ class Gate:
             with open(place, "ab") as file:
                 file.write(text)
         except OSError as error:
-            told = f"$GITHUB_STEP_SUMMARY cannot be written: {error.strerror}"
-            self.result = replace(self.result, warnings=(*self.result.warnings, told))
+            self._warn(f"$GITHUB_STEP_SUMMARY cannot be written: {error.strerror}")
 
 
 def gate(
@@ -323,9 +340,34 @@ def _report(ws: Workspace, name: str | Path | None, suffix: str) -> Path | None:
         raise UsageError(
             f"{name} is no name for this report", hint=f"give it a name that ends in {suffix}"
         )
-    if path.is_dir():
-        raise UsageError(f"{name} is a folder", hint="name a file in it")
+    _check_place(ws, path.parent)
+    top = _top(ws)
+    real = path.parent.resolve() / path.name
+    if top is not None and real.is_relative_to(top):
+        assert ws.repository is not None
+        if ws.repository.raw("ls-files", "-z", "--", f":(literal){real.relative_to(top)}"):
+            raise UsageError(
+                f"{name} is in git, and a gate replaces no file of yours",
+                hint=f"name one that git does not know, such as .quire/ci/report{suffix}",
+            )
+    check_report(path)
     return path
+
+
+def _top(ws: Workspace) -> Path | None:
+    """Of the working tree, where git can be asked."""
+    try:
+        return ws.repository.top.resolve() if ws.repository and ws.repository.top else None
+    except GitError:
+        return None
+
+
+def _check_place(ws: Workspace, folder: Path) -> None:
+    root, repository = ws.root.resolve(), None
+    with contextlib.suppress(GitError):
+        repository = ws.repository
+    git = (repository.git_dir, repository.common) if repository is not None else ()
+    check_place(folder, root, root / OUTPUT, git)
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from ..document.lint import Finding, lint
 from ..errors import DocumentError, QuireError, UsageError
 from ..runs.printed import plain
 from ..store import commits
-from ..store.commits import Change
+from ..store.commits import Change, Draft
+from ..store.files import write_atomic
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
 from . import branches, sync
 from .gitfilter import strip
+from .removed import Removal, removals, removed
 from .sync import Step
 
 PUSH_TIMEOUT = 60.0
@@ -83,20 +86,78 @@ def commit(
     target, new = _target(ws, repository, branch, message)
     commits.identity(repository)
     gone, there = _sorted_out(ws, repository, paths)
-    steps = sync.plan(ws, there) if there else []
+    steps = _kept(repository, sync.plan(ws, there) if there else [], gone)
     findings = _checked(ws, repository, steps)
-    sync.take(steps)
     changes = [change for step in steps for change in _changes(repository, step)]
-    changes += [Change(path, None) for path in gone]
+    changes += [Change(name, None) for removal in gone for name in removal.names]
+    drawn = _made(repository, steps, changes, message, target, new=new, hooks=hooks)
+    if drawn is None:
+        return Committed(None, repository.branch() or "", findings=findings)
+    warnings = tuple(_cleared(ws, gone))
+    pushed, told = _pushed(ws, repository, target, push, hooks=hooks)
+    return Committed(drawn.commit, target, new, drawn.paths, findings, pushed, warnings + told)
+
+
+def _made(
+    repository: Repository,
+    steps: Sequence[Step],
+    changes: Sequence[Change],
+    message: str,
+    target: str,
+    *,
+    new: bool,
+    hooks: bool,
+) -> Draft | None:
+    """The commit, on its branch. What was written for it is taken back where there is none."""
     parent = repository.head()
     assert parent is not None
-    drawn = commits.draft(repository, parent, changes, message, hooks=hooks)
-    here = repository.branch() or ""
-    if drawn is None:
-        return Committed(None, here, findings=findings)
-    commits.land(repository, drawn, target, new=new)
-    pushed, warnings = _pushed(ws, repository, target, push, hooks=hooks)
-    return Committed(drawn.commit, target, new, drawn.paths, findings, pushed, warnings)
+    before = [(path, text.encode(), _as_it_is(path)) for step in steps for path, text in step.files]
+    try:
+        sync.take(steps)  # hooks may look at the files themselves
+        drawn = commits.draft(repository, parent, changes, message, hooks=hooks)
+        if drawn is not None:
+            commits.land(repository, drawn, target, new=new)
+    except BaseException:
+        if repository.head() == parent:
+            _put_back(before)
+        raise
+    return drawn
+
+
+def _as_it_is(path: Path) -> tuple[bytes, os.stat_result] | None:
+    return (path.read_bytes(), path.stat()) if path.exists() else None
+
+
+def _put_back(
+    before: Sequence[tuple[Path, bytes, tuple[bytes, os.stat_result] | None]],
+) -> None:
+    for path, written, old in before:
+        with contextlib.suppress(OSError, QuireError):
+            if path.read_bytes() != written:
+                continue  # a hook, or somebody, has been there since
+            if old is None:
+                path.unlink()
+            else:
+                data, stat = old
+                write_atomic(path, data, mode=stat.st_mode & 0o777)
+                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def _kept(repository: Repository, steps: Sequence[Step], gone: Sequence[Removal]) -> Sequence[Step]:
+    """Without the tasks that are gone: a notebook that was left would bring them back."""
+    names = {removal.py for removal in gone}
+    if not names:
+        return steps
+    return [s for s in steps if _name(repository, s.result.source.with_suffix(".py")) not in names]
+
+
+def _cleared(ws: Workspace, gone: Sequence[Removal]) -> Iterator[str]:
+    for removal in gone:
+        if removal.left is not None:
+            try:
+                removal.left.unlink(missing_ok=True)
+            except OSError as error:
+                yield f"{ws.named(removal.left)} could not be removed: {error.strerror}"
 
 
 def _target(
@@ -113,6 +174,12 @@ def _target(
         name = branch_name(wanted)
         if name == current:
             return name, False
+        if branches.is_the_archives(ws, name):
+            raise UsageError(
+                f"{name} cannot be the branch: the archive of runs is on "
+                f"{ws.config.archive.branch}",
+                hint="choose another name",
+            )
         if repository.resolve(f"refs/heads/{name}") is not None:
             raise UsageError(
                 f"the branch {name} exists and is not the current one",
@@ -127,33 +194,68 @@ def _target(
         return name, True
     if current is not None and current != branches.main_branch(ws, repository):
         return current, False
-    return branches.unused(repository, branch_name(branches.slug(message))), True
+    return branches.unused(ws, repository, branch_name(branches.slug(message))), True
 
 
 def _sorted_out(
     ws: Workspace, repository: Repository, paths: Sequence[str | Path]
-) -> tuple[list[str], list[str | Path]]:
-    """Files that went, as git names them, and files or folders that are there."""
-    gone: list[str] = []
+) -> tuple[list[Removal], list[str | Path]]:
+    """Tasks that went, and files or folders that are there."""
+    gone: list[Removal] = []
     there: list[str | Path] = []
     for path in paths:
+        if not str(path):
+            raise UsageError("a path is empty", hint="name a task, or a folder: . is this one")
         full = ws.cwd / path
-        if os.path.lexists(full) or full.suffix not in formats.SUFFIXES:
-            there.append(path)
+        if full.suffix in formats.SUFFIXES and not full.is_dir():
+            went = _went(ws, repository, path)
+            gone += went
+            if not went:
+                there.append(path)
             continue
-        pair = [full.with_suffix(suffix) for suffix in formats.SUFFIXES]
-        known = [name for name in (_name(repository, p) for p in pair) if _has(repository, name)]
-        if not known:
-            raise DocumentError(f"there is no file {path}", hint="check the path")
-        left = [p for p in pair if p.exists()]
-        if left:
+        below = _folder(repository, full)
+        found = [] if below is None else list(removals(ws, repository, below))
+        gone += found
+        if os.path.lexists(full) or not found:
+            there.append(path)
+    return list({removal.py: removal for removal in gone}.values()), there
+
+
+def _went(ws: Workspace, repository: Repository, path: str | Path) -> list[Removal]:
+    """A task that somebody names, if it is gone."""
+    full = ws.cwd / path
+    py, nb = (full.with_suffix(suffix) for suffix in (".py", ".ipynb"))
+    is_there = os.path.lexists(full)
+    if is_there and os.path.lexists(py):
+        return []
+    inner = Repository.find(full.parent, repository.env) if is_there else repository
+    if inner is None or inner.git_dir != repository.git_dir:
+        return []  # said where it is looked at
+    went = list(removed(ws, repository, [_name(repository, py)]))
+    if is_there and went:
+        raise UsageError(
+            f"{path} is there but its {py.name} is gone",
+            hint=f"to remove the task: quire commit {ws.named(py)}; "
+            f"to bring it back: quire sync {ws.named(full)}",
+        )
+    if not is_there and not went:
+        if os.path.lexists(py) and _has(repository, _name(repository, nb)):
             raise UsageError(
-                f"{path} is gone but {left[0].name} is there",
-                hint=f"remove {left[0].name} too, or bring the task back: "
-                f"quire sync {ws.named(left[0])}",
+                f"{path} is gone but {py.name} is there",
+                hint=f"remove {py.name} too, or make it again: quire sync {ws.named(py)}",
             )
-        gone += known
-    return gone, there
+        raise DocumentError(f"there is no file {path}", hint="check the path")
+    return went
+
+
+def _folder(repository: Repository, full: Path) -> str | None:
+    """A folder as git names it, whether it is still there or not; None where it is not its."""
+    assert repository.top is not None
+    place, top = full.resolve(), repository.top.resolve()
+    if not place.is_relative_to(top):
+        return None
+    name = place.relative_to(top).as_posix()
+    return "" if name == "." else name
 
 
 def _has(repository: Repository, name: str) -> bool:
@@ -236,14 +338,17 @@ def _line(text: str, finding: Finding) -> int:
 def _changes(repository: Repository, step: Step) -> list[Change]:
     py = step.result.source.with_suffix(".py")
     nb = py.with_suffix(".ipynb")
+    planned = dict(step.files)
     found = []
     for path in (py, nb):
         if repository.ask("check-ignore", "--quiet", "--", str(path)).code == 0:
             continue  # a repository may keep its notebooks to the .py alone
-        data = path.read_bytes()
+        text = planned.get(path)
+        data = path.read_bytes() if text is None else text.encode()
         if path == nb:
             data = strip(data).data  # outputs belong to runs, and those are archived
-        found.append(Change(_name(repository, path), data, bool(path.stat().st_mode & 0o100)))
+        executable = path.exists() and bool(path.stat().st_mode & 0o100)
+        found.append(Change(_name(repository, path), data, executable))
     return found
 
 

@@ -2,7 +2,8 @@
 
 Looked at is the working tree as git would take it: the index, and in its place files changed since
 that no filter strips on their way in. The attribute `quire=unproven` in `.gitattributes` names
-notebooks whose outputs are not meant as proof.
+notebooks whose outputs are not meant as proof. It counts where it is committed: in the base, so
+that a change cannot excuse itself, else in the current commit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..errors import QuireError
 from ..runs.finding import Finding
 from ..runs.gate import TaskRun
 from ..runs.summary import one_line
+from ..store import commits
 from ..store.git import Repository
 from ..store.gitread import Objects
 from ..workspace import Workspace
@@ -23,6 +25,7 @@ from .keys import trust_of
 EXEMPT = "unproven"
 SHOWN = 20  # cells of one notebook
 BECAUSE = "it is in git with outputs"
+_ALL = ":(icase)*.ipynb"
 # A file without these shows no outputs, whatever else it may be.
 _MARKS = (b'"outputs"', b'"execution_count"')
 
@@ -34,7 +37,7 @@ def uncovered_notebooks(ws: Workspace, base: str = "") -> Iterator[TaskRun]:
     if repository is None or repository.top is None:
         return
     coverage: Coverage | None = None
-    for path, data in _notebooks(ws, repository):
+    for path, data in _notebooks(ws, repository, base):
         if not any(mark in data for mark in _MARKS):
             continue
         try:
@@ -54,8 +57,8 @@ def _told(ws: Workspace, path: str, found: Sequence[Finding]) -> TaskRun:
     if len(found) > SHOWN:
         lines.append(f"… and {len(found) - SHOWN:,} more")
     hint = (
-        "commit it without outputs (quire init sets up a filter), or say in .gitattributes that "
-        f"they prove nothing: {path} quire={EXEMPT}"
+        "commit it without outputs (quire init sets up a filter), or say in .gitattributes of the "
+        f"main branch that they prove nothing: {path} quire={EXEMPT}"
     )
     if not ws.archive.ids():
         branch = ws.config.archive.branch
@@ -82,21 +85,23 @@ def _unknown(path: str, error: QuireError) -> TaskRun:
     )
 
 
-def _notebooks(ws: Workspace, repository: Repository) -> Iterator[tuple[str, bytes]]:
+def _notebooks(ws: Workspace, repository: Repository, base: str) -> Iterator[tuple[str, bytes]]:
     assert repository.top is not None
     top, root = repository.top.resolve(), ws.root.resolve()
     staged = _staged(repository)
-    edited = set(_names(repository.raw("diff-files", "-z", "--name-only", "--", "*.ipynb")))
-    attributes = _attributes(repository, sorted(staged))
+    edited = set(_names(repository.raw("diff-files", "-z", "--name-only", "--", _ALL)))
+    filters = _filters(repository, sorted(staged))
+    rules = base or repository.head()
+    names = [os.fsdecode(name) for name in sorted(staged)]
+    said = commits.attribute(repository, rules, "quire", names) if rules else {}
     with Objects(repository) as objects:
         for name, ids in sorted(staged.items()):
             path = top / os.fsdecode(name)
-            said = attributes.get(name, {})
-            if not path.is_relative_to(root) or said.get("quire") == EXEMPT:
+            if not path.is_relative_to(root) or said.get(os.fsdecode(name)) == EXEMPT:
                 continue
             shown = str(path.relative_to(root))
             contents = [objects.read(id_) for id_ in ids]
-            if name in edited and said.get("filter", "unspecified") in ("unspecified", "unset"):
+            if name in edited and filters.get(name, "unspecified") in ("unspecified", "unset"):
                 contents = [path.read_bytes() if path.is_file() else None]
             yield from ((shown, data) for data in contents if data is not None)
 
@@ -108,7 +113,7 @@ def _names(listed: bytes) -> list[bytes]:
 def _staged(repository: Repository) -> dict[bytes, list[str]]:
     """Path to blobs: several in the middle of a merge."""
     found: dict[bytes, list[str]] = {}
-    for line in _names(repository.raw("ls-files", "--stage", "-z", "--", "*.ipynb")):
+    for line in _names(repository.raw("ls-files", "--stage", "-z", "--", _ALL)):
         facts, _, name = line.partition(b"\t")
         mode, id_, _ = facts.decode().split(" ")
         if mode.startswith("100"):  # no links, no submodules
@@ -116,11 +121,9 @@ def _staged(repository: Repository) -> dict[bytes, list[str]]:
     return found
 
 
-def _attributes(repository: Repository, names: Sequence[bytes]) -> dict[bytes, dict[str, str]]:
-    found: dict[bytes, dict[str, str]] = {}
+def _filters(repository: Repository, names: Sequence[bytes]) -> dict[bytes, str]:
     told = repository.raw(
-        "check-attr", "-z", "--stdin", "quire", "filter", input=b"".join(n + b"\0" for n in names)
+        "check-attr", "-z", "--stdin", "filter", input=b"".join(n + b"\0" for n in names)
     ).split(b"\0")
-    for name, attribute, value in zip(told[::3], told[1::3], told[2::3], strict=False):
-        found.setdefault(name, {})[attribute.decode()] = value.decode("utf-8", "replace")
-    return found
+    found = zip(told[::3], told[2::3], strict=False)
+    return {name: value.decode("utf-8", "replace") for name, value in found}

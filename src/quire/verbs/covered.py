@@ -1,7 +1,8 @@
 """Does an archived run stand behind the outputs that a notebook shows?
 
-One run must have all of it: the code of every cell, in the same order, with the same outputs. Cells
-from two runs side by side are something that no kernel has ever produced.
+One run must have all of it: the code of every cell, in the same order, with the same outputs, and
+what the metadata say of times, parameters and outcomes. Cells from two runs side by side are
+something that no kernel has ever produced.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import __version__
+from ..errors import QuireError
 from ..runs import attest, strict
 from ..runs.agreement import text_of
-from ..runs.archived import NOTEBOOK
+from ..runs.archived import NOTEBOOK, ReadObject, canonical
+from ..runs.claims import untrue
 from ..runs.finding import Finding
-from ..runs.outputs import output_digest, pointer
+from ..runs.outputs import output_digest, pointer, settled
 from ..runs.trust import Trust
 from ..store.archive import is_run_id
 from ..workspace import Workspace
@@ -32,6 +35,7 @@ class Coded:
     source: str
     outputs: tuple[frozenset[str], ...]
     count: Any
+    metadata: Any
 
     @property
     def claims(self) -> bool:
@@ -45,6 +49,14 @@ class Coded:
             and all(map(frozenset.intersection, self.outputs, other.outputs))
             and self.count in (None, other.count)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What came of looking for the run behind a notebook. Without findings, there is one."""
+
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()  # what was not looked at
 
 
 def uncovered(ws: Workspace, data: bytes, *, trust: Trust | None = None) -> list[Finding]:
@@ -61,53 +73,118 @@ class Coverage:
         self._by_code: dict[str, list[str]] | None = None
 
     def uncovered(self, data: bytes) -> list[Finding]:
+        return list(self.look(data).findings)
+
+    def look(self, data: bytes) -> Covered:
         try:
             nb = strict.loads(data)
             cells = list(coded(nb))
         except (ValueError, RecursionError) as error:
-            return [Finding("notebook", f"it cannot be read: {error}", "form")]
+            return Covered((Finding("notebook", f"it cannot be read: {error}", "form"),))
         if not any(cell.claims for cell in cells):
-            return []
-        near: list[Finding] | None = None
+            return Covered(notes=("it shows no outputs: there is nothing to compare",))
+        near: Covered | None = None
         for run_id in self._candidates(nb, cells):
-            found = self._against(run_id, cells)
-            if not found:
-                return []
-            near = found if near is None else near
+            found = self._against(run_id, nb, cells)
+            if not found.findings:
+                return found
+            if near is None or (_is_close(found) and not _is_close(near)):
+                near = found
+            if run_id == _named(nb):
+                break  # it says itself which run it is of
         if near is not None:
             return near
-        return [
-            Finding(f"cell {cell.id}", "no archived run had this code with these outputs", "cover")
-            for cell in cells
-            if cell.claims
-        ]
+        what = "no archived run had this code with these outputs"
+        return Covered(
+            tuple(Finding(f"cell {cell.id}", what, "cover") for cell in cells if cell.claims)
+        )
 
     def _candidates(self, nb: Mapping[str, Any], cells: list[Coded]) -> Iterator[str]:
         """The run that the notebook names, then every run of the same code, newest first."""
         ids = self.ws.archive.ids()
-        ours = nb["metadata"].get("quire") if isinstance(nb.get("metadata"), dict) else None
-        named = ours.get("run_id") if isinstance(ours, dict) else None
-        if isinstance(named, str) and is_run_id(named) and named in ids:
+        named = _named(nb)
+        if named in ids:
             yield named
         if self._by_code is None:
             self._by_code = {}
             for run_id, files in self.ws.archive.each(ids):
-                code = _code(_cells_of(files))
+                code = _code(coded(_read(files)))
                 self._by_code.setdefault(code, []).append(run_id)
         yield from (run for run in self._by_code.get(_code(cells), ()) if run != named)
 
-    def _against(self, run_id: str, cells: list[Coded]) -> list[Finding]:
-        """What the notebook shows that this run did not produce."""
+    def _against(self, run_id: str, nb: Mapping[str, Any], cells: list[Coded]) -> Covered:
+        """What the notebook shows or says that this run did not."""
         files = dict(self.ws.archive.each([run_id])).get(run_id, {})
-        ran = list(_cells_of(files))
+        run = _read(files)
+        ran = list(coded(run))
         found = list(_unlike(cells, ran, run_id))
+        if not found:
+            found = list(_untrue(nb, run, zip(cells, ran, strict=True), run_id))
         if found:
-            return found
-        done = attest.examine(files, self.trust, run_id=run_id, version=__version__)
+            return Covered(tuple(found))
+        done = attest.examine(
+            files,
+            self.trust,
+            run_id=run_id,
+            read_object=object_reader(self.ws, _shown(nb)),
+            version=__version__,
+        )
         if done.findings:
             what = f"the run {run_id} has these outputs and does not verify: {done.findings[0]}"
-            return [Finding("notebook", what, "cover")]
-        return []
+            return Covered((Finding("notebook", what, "cover"),))
+        return Covered(notes=done.notes)
+
+
+def object_reader(ws: Workspace, known: Mapping[str, bytes] | None = None) -> ReadObject:
+    """What is kept outside the archive, whatever its digest is; `known` need not be looked for."""
+
+    def read(digest: str) -> bytes | None:
+        if known is not None and digest in known:
+            return known[digest]
+        try:
+            return ws.objects.found(digest)
+        except QuireError:
+            return None  # a store that does not answer: not looked at, and said so
+
+    return read
+
+
+def _shown(nb: Mapping[str, Any]) -> dict[str, bytes]:
+    """The outputs that the notebook has in full, by digest."""
+    shown = (
+        canonical(settled(output)) for cell in nb["cells"] for output in cell.get("outputs") or ()
+    )
+    return {hashlib.sha256(data).hexdigest(): data for data in shown}
+
+
+def _named(nb: Mapping[str, Any]) -> str:
+    """The run that the notebook says it is of."""
+    metadata = nb.get("metadata")
+    ours = metadata.get("quire") if isinstance(metadata, dict) else None
+    named = ours.get("run_id") if isinstance(ours, dict) else None
+    return named if isinstance(named, str) and is_run_id(named) else ""
+
+
+def _is_close(found: Covered) -> bool:
+    """Whether only the metadata differ."""
+    return all(finding.code == "claim" for finding in found.findings)
+
+
+def _untrue(
+    nb: Mapping[str, Any],
+    run: Mapping[str, Any],
+    pairs: Iterable[tuple[Coded, Coded]],
+    run_id: str,
+) -> Iterator[Finding]:
+    """What the notebook's metadata say that those of the run do not."""
+    yield from untrue(nb.get("metadata"), run.get("metadata"), run_id, "notebook")
+    for one, other in pairs:
+        yield from untrue(one.metadata, other.metadata, run_id, f"cell {one.id}")
+    ran = {cell.get("id"): cell.get("metadata") for cell in run["cells"] if not _says(cell)}
+    for cell in nb["cells"]:
+        if not _says(cell):  # text, which may differ, but which nobody has run
+            id_ = cell.get("id") if isinstance(cell.get("id"), str) else ""
+            yield from untrue(cell.get("metadata"), ran.get(id_), run_id, f"cell {id_}")
 
 
 def _unlike(cells: list[Coded], ran: list[Coded], run_id: str) -> Iterator[Finding]:
@@ -147,16 +224,26 @@ def coded(nb: Any) -> Iterator[Coded]:
         raise ValueError("it is not a notebook of nbformat 4")
     for at, cell in enumerate(cells):
         if cell.get("cell_type") != "code":
+            if cell.get("outputs"):
+                raise ValueError(f"cell {at} is text and has outputs")
             continue
         source, outputs = text_of(cell), cell.get("outputs", [])
         if source is None or not isinstance(outputs, list):
             raise ValueError(f"cell {at} is not one of nbformat 4")
         if not all(isinstance(output, dict) for output in outputs):
             raise ValueError(f"an output of cell {at} is not an object")
-        if source.strip() or outputs:
+        if _says(cell):
             id_ = cell.get("id")
             name = id_ if isinstance(id_, str) and id_ else str(at)
-            yield Coded(name, source, tuple(map(_digests, outputs)), cell.get("execution_count"))
+            digests = tuple(map(_digests, outputs))
+            yield Coded(name, source, digests, cell.get("execution_count"), cell.get("metadata"))
+
+
+def _says(cell: Mapping[str, Any]) -> bool:
+    """Whether it is code, and more than an empty line."""
+    return cell.get("cell_type") == "code" and bool(
+        (text_of(cell) or "").strip() or cell.get("outputs")
+    )
 
 
 def _digests(output: Mapping[str, Any]) -> frozenset[str]:
@@ -165,11 +252,15 @@ def _digests(output: Mapping[str, Any]) -> frozenset[str]:
     return frozenset((own,) if found is None else (own, str(found["sha256"])))
 
 
-def _cells_of(files: Mapping[str, bytes]) -> Iterator[Coded]:
+def _read(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """The run's own notebook."""
     try:
-        yield from list(coded(strict.loads(files[NOTEBOOK])))
+        nb = strict.loads(files[NOTEBOOK])
+        list(coded(nb))
     except (ValueError, KeyError, RecursionError):
-        return  # nothing that could cover anything; `verify` says why
+        return {"cells": []}  # nothing that could cover anything; `verify` says why
+    assert isinstance(nb, dict)
+    return nb
 
 
 def _code(cells: Iterable[Coded]) -> str:

@@ -22,6 +22,9 @@ from .gitsetup import Program
 Level = Literal["ok", "warning", "problem"]
 OLDEST_GIT = (2, 38)
 _SHOWN = 5
+# What can be looked at without a working tree, and without git.
+_OF_BARE = ("git", "archive", "runs", "kernels", "host")
+_WITHOUT_GIT = ("git", "kernels", "host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,11 @@ def doctor(ws: Workspace) -> list[Finding]:
         "ignored": _ignored,
         "notebooks": _notebooks,
     }
+    repository = ws.repository
+    if repository is not None and repository.refusal() is not None:
+        checks = {about: checks[about] for about in _WITHOUT_GIT}
+    elif repository is not None and repository.top is None:
+        checks = {about: checks[about] for about in _OF_BARE}
     found: list[Finding] = []
     for about, check in checks.items():
         try:
@@ -73,7 +81,14 @@ def _git(ws: Workspace) -> Iterator[Finding]:
         yield Finding("problem", "git", said, f"install git {oldest} or newer")
     else:
         yield Finding("ok", "git", said)
-    if ws.repository is None:
+    repository = ws.repository
+    refusal = repository.refusal() if repository is not None else None
+    if refusal is not None:
+        yield Finding("problem", "git", refusal.message, refusal.hint)
+    elif repository is not None and repository.top is None:
+        said = f"{repository.git_dir} has no working tree, and tasks need one"
+        yield Finding("problem", "git", said, "git clone it, and work in the clone")
+    if repository is None:
         hint = "quire init; without git, records are kept in .quire/archive"
         yield Finding("warning", "git", f"{ws.root} is in no repository", hint)
 
@@ -157,7 +172,7 @@ def _outputs(ws: Workspace) -> Iterator[Finding]:
     if repository is None or repository.top is None:
         return
     question = ("grep", "--cached", "-l", "-z", "--no-color", "--text", "-F", "-e", '"output_type"')
-    said = repository.ask(*question, "--", ":(top,glob)**/*.ipynb")
+    said = repository.ask(*question, "--", ":(top,icase)*.ipynb")
     names = [name for name in said.out.decode("utf-8", "replace").split("\0") if name]
     filtered = [
         n for n in names if gitsetup.effective_attributes(repository, n)["filter"] == "quire"
@@ -167,7 +182,8 @@ def _outputs(ws: Workspace) -> Iterator[Finding]:
             "warning",
             "outputs",
             f"git has notebooks with outputs: {_some(filtered)}",
-            "git add --renormalize '*.ipynb', then commit; -filter in .gitattributes exempts one",
+            "git add --renormalize ':(icase)*.ipynb', then commit; "
+            "-filter in .gitattributes exempts one",
         )
 
 
@@ -192,8 +208,11 @@ def _hooks(ws: Workspace) -> Iterator[Finding]:
     there = gitsetup.local_config(repository)
     unset = [key for key, value in hooks.config.items() if there.get(key.lower()) != value]
     missing = [path.name for path in hooks.files if not os.access(path, os.X_OK)]
-    other = [path.name for path, text in hooks.files.items() if not _says(path, text)]
-    if missing or unset:
+    there_are = {path: text for path, text in hooks.files.items() if path.exists()}
+    other = [path.name for path, text in there_are.items() if not _says(path, text)]
+    if not there_are:
+        yield Finding("problem", "hooks", "not set up", "quire init")
+    elif missing or unset:
         what = f"missing: {', '.join(missing)}" if missing else f"not called: {', '.join(unset)}"
         yield Finding("problem", "hooks", what, "quire init")
     elif other:
@@ -221,7 +240,7 @@ def _keys(ws: Workspace) -> Iterator[Finding]:
         said = f"there is no {LIST}: only this machine's key counts"
         yield Finding("warning", "keys", said, "quire init, or quire key trust")
     elif held is not None and held.key.id not in listed.keys:
-        said = f"{LIST} does not have your key: your records count only here"
+        said = f"{LIST} does not have your key: what you run does not verify, here or elsewhere"
         yield Finding("warning", "keys", said, "quire key trust, and have the change reviewed")
     else:
         yield Finding("ok", "keys", f"{LIST} trusts {_count(len(listed.keys), 'key')}")

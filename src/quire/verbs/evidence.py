@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -39,7 +39,13 @@ class File:
 
     @property
     def suffix(self) -> str:
-        return PurePosixPath(self.path).suffix
+        return _suffix(self.path)
+
+
+def _suffix(path: str) -> str:
+    """X.IPYNB is a notebook as well: nothing may hide behind its name."""
+    suffix = PurePosixPath(path).suffix
+    return suffix.lower() if suffix.lower() == ".ipynb" else suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ def difference(repository: Repository, base: str, head: str) -> Difference:
     since = said.text.split("\n")[0]
     raw = repository.raw("diff-tree", "-r", "-z", "--name-only", "--no-renames", since, head)
     names = [os.fsdecode(name) for name in raw.split(b"\0") if name]
-    wanted = [name for name in names if PurePosixPath(name).suffix in formats.SUFFIXES]
+    wanted = [name for name in names if _suffix(name) in formats.SUFFIXES]
     files = tuple(
         File(name, repository.blob(since, name), repository.blob(head, name)) for name in wanted
     )
@@ -110,7 +116,7 @@ def document(data: bytes | None, path: str) -> Document:
     if data is None:
         return Document(())
     try:
-        return formats.loads(formats.decode(data, path), PurePosixPath(path).suffix)
+        return formats.loads(formats.decode(data, path), _suffix(path))
     except DocumentError:
         return Document(())
 
@@ -163,11 +169,11 @@ def run_slug(task: str) -> str:
     return run_id(task, datetime.now(UTC), "0000")[18:-5]
 
 
-def run_of(ws: Workspace, task: str, source: bytes | None) -> Ran | None:
-    """The newest run of just this text."""
-    if source is None:
-        return None
-    return next((ran for ran in runs_of(ws, task) if ran_text(ran.files, source)), None)
+def named(ws: Workspace, ids: Iterable[str]) -> Iterator[Ran]:
+    """Those of some runs that are in the archive and can be read."""
+    there = set(ws.archive.ids())
+    found = map(_read, ws.archive.each([run_id for run_id in ids if run_id in there]))
+    return (ran for ran in found if ran is not None)
 
 
 def ran_text(files: Mapping[str, bytes], source: bytes) -> bool:

@@ -24,8 +24,10 @@ ATTRIBUTES = {
     "diff": "-diff",
     "linguist-generated": "linguist-generated=true",
 }
-ATTRIBUTE_LINE = f"*.ipynb {' '.join(ATTRIBUTES.values())}"
-LOCAL_ATTRIBUTE = "*.ipynb diff=quire"
+PATTERN = "*.[iI][pP][yY][nN][bB]"  # what one system calls x.IPYNB is a notebook on all
+ATTRIBUTE_LINE = f"{PATTERN} {' '.join(ATTRIBUTES.values())}"
+LOCAL_ATTRIBUTE = f"{PATTERN} diff=quire"
+_EARLIER = "*.ipynb diff=quire"  # what Quire wrote before it knew of x.IPYNB
 _SET = {"filter": "quire", "merge": "quire", "diff": "unset", "linguist-generated": "true"}
 # Every hook that git may call, but for those whose mere presence changes what git does: such a one
 # is passed on only where a person has it.
@@ -210,9 +212,10 @@ class Attributes:
 
 def wanted_attributes(repository: Repository, local: str, notebook: str) -> Attributes:
     """`local` is info/attributes as it is; `notebook` a name to ask for."""
-    added = LOCAL_ATTRIBUTE in local.splitlines()
+    lines = local.splitlines()
+    added = LOCAL_ATTRIBUTE in lines
     said = _attributes(repository, notebook, of_the_user=False)
-    if added:
+    if added or _EARLIER in lines:
         said["diff"] = "unset"  # by .gitattributes; what is local overrides it
     free = [name for name in ATTRIBUTES if said.get(name, "unspecified") == "unspecified"]
     kept = tuple(
@@ -221,8 +224,16 @@ def wanted_attributes(repository: Repository, local: str, notebook: str) -> Attr
         if name not in free and said[name] != _SET[name]
     )
     ours = "diff" in free or said.get("diff") == "unset"
-    line = f"*.ipynb {' '.join(ATTRIBUTES[name] for name in free)}" if free else ""
+    if not free and not kept and not _covers_all(repository, notebook):
+        free = list(ATTRIBUTES)
+    line = f"{PATTERN} {' '.join(ATTRIBUTES[name] for name in free)}" if free else ""
     return Attributes(line, LOCAL_ATTRIBUTE if ours and not added else "", kept)
+
+
+def _covers_all(repository: Repository, notebook: str) -> bool:
+    """Whether a name in capitals is filtered too."""
+    said = _attributes(repository, notebook.removesuffix("ipynb") + "IPYNB", of_the_user=False)
+    return said.get("filter") == _SET["filter"]
 
 
 def effective_attributes(repository: Repository, notebook: str) -> dict[str, str]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import ConfigError, GitError, StorageError, UsageError
+from ..errors import ConfigError, StorageError, UsageError
 from ..runs.trust import LIST
 from ..store.files import disk, write_atomic
-from ..store.git import Repository, call, environment
+from ..store.git import Repository, call, environment, refused
 from ..workspace import Workspace
 from . import gitsetup
 from .githooks import HOOKS
@@ -98,6 +98,9 @@ def _at_top(ws: Workspace) -> Workspace:
             f"{repository.git_dir} has no working tree to set up",
             hint="clone it, and run quire init in the clone",
         )
+    refusal = repository.refusal()
+    if refusal is not None:
+        raise refusal
     return _rooted(ws, repository.top)
 
 
@@ -107,7 +110,7 @@ def _make_repository(ws: Workspace) -> None:
     branch = [] if named else ["--initial-branch=main"]
     said = call(ws.root, world, ["init", "--quiet", *branch])
     if said.code:
-        raise GitError(f"git init: {said.err}", hint="see what git itself says there")
+        raise refused(said, ["init"])
 
 
 def _steps(ws: Workspace, program: Program, *, git: bool) -> Iterator[Step]:
@@ -267,6 +270,7 @@ def _attribute_steps(
     path = ws.root / ".gitattributes"
     if repository is None:
         yield _added_line(path, ".gitattributes", gitsetup.ATTRIBUTE_LINE, "")
+        yield Step("append", "info/attributes", f"{gitsetup.LOCAL_ATTRIBUTE} (this clone)")
         return
     local = repository.common / "info" / "attributes"
     text = local.read_text("utf-8", "replace") if local.is_file() else ""

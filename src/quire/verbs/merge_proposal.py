@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ForgeError, QuireError
+from ..errors import ForgeError, GitError, QuireError
+from ..forge.landing import not_reached, upstream
+from ..forge.local import LocalForge
 from ..forge.protocol import Proposal
 from ..forge.rules import fit_number, must_be_mergeable
+from ..forge.travel import fetch
 from ..runs.printed import plain
+from ..runs.summary import one_line
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
 from . import branches, evidence
+from .push import exchange
 from .regenerate import regenerated
 from .review import FETCH, FETCH_TIMEOUT, Review, review
 
@@ -39,11 +44,13 @@ class Merged:
 def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool = False) -> Merged:
     """`force`: although a check fails or something does not verify. Asked-for changes still count.
 
-    The branch stays where it is.
+    The branch stays where it is. What others said of a local proposal counts too, so it is fetched
+    first; where a remote has the base, the merge is the remote's or there is none.
     """
     repository = branches.working(ws)
     forge = ws.forge
-    found = forge.proposal(fit_number(number))
+    _take_in(ws, repository, fit_number(number))
+    found = forge.proposal(number)
     must_be_mergeable(found)
     looked = review(ws, number)
     against = [*looked.problems, *_failing(looked.proposal)]
@@ -53,6 +60,7 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
             hint=f"quire review {number} says more; --force merges it all the same",
         )
     warnings = [f"merged all the same: {plain(each)}" for each in against]
+    warnings += looked.warnings
     warnings += [
         f"the check {plain(check.context)} has not ended"
         for check in looked.proposal.checks
@@ -66,14 +74,54 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
         made[:] = paths  # it may be asked for more than once
         return mended
 
-    said = message.strip() or f"Merge proposal {number}: {found.title}"
+    said = message.strip() or f"Merge proposal {number}: {one_line(found.title)}"
     commit = forge.merge(number, said, finish if forge.finishes else None)
     if not repository.is_ancestor(forge.proposal(number).head, looked.change.head):
         warnings.append("the branch moved while it was being merged: look at what came in")
     if not forge.finishes:
         made, told = _afterwards(repository, found, tasks)
         warnings += told
+    elif upstream(repository, found.base):
+        warnings += _left_behind(repository, found.base, commit)
+    warnings += exchange(ws).warnings
     return Merged(number, commit, found.branch, found.base, tuple(made), tuple(warnings))
+
+
+def close_proposal(ws: Workspace, number: int) -> tuple[Proposal, tuple[str, ...]]:
+    """Withdraw a proposal; as it is then, and warnings. The branch stays."""
+    forge = ws.forge
+    forge.close(fit_number(number))
+    closed = forge.proposal(number)
+    return closed, exchange(ws).warnings
+
+
+def _take_in(ws: Workspace, repository: Repository, number: int) -> None:
+    """The local proposals of the remote, and their branches."""
+    forge = ws.forge
+    remote = repository.remote(ws.config.archive.remote)
+    if remote is None or forge.kind != "local" or not isinstance(forge, LocalForge):
+        return
+    found = forge.proposal(number)
+    try:
+        told = fetch(forge, remote)
+    except GitError as error:
+        if upstream(repository, found.base) is None:
+            return  # it is merged here, and sent when the remote is there
+        raise not_reached(found, remote, error) from error
+    if number in told.renumbered:
+        raise ForgeError(
+            f"proposal {number} is now {told.renumbered[number]}: another clone had that number "
+            "first",
+            hint=f"quire merge-proposal {told.renumbered[number]}",
+        )
+
+
+def _left_behind(repository: Repository, base: str, commit: str) -> list[str]:
+    """The remote has it. Work of one's own can keep the base here from following."""
+    here = repository.resolve(f"refs/heads/{base}")
+    if here is None or repository.is_ancestor(commit, here):
+        return []
+    return [f"{base} here has changes of its own and stays where it was; git pull brings the merge"]
 
 
 def _failing(proposal: Proposal) -> list[str]:

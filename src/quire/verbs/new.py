@@ -15,10 +15,11 @@ from ..document import formats
 from ..document.model import Cell, Document
 from ..errors import UsageError
 from ..store.files import disk
-from ..workspace import Workspace
+from ..workspace import STATE, Workspace
 
 _TITLE = 120
 _NAME = 60
+_PRIVATE = (".git", STATE)  # also as .GIT: some file systems take that for the same
 _ABOUT = """\
 **What it does.** Say in a few sentences what goes in and what comes out.
 
@@ -134,9 +135,16 @@ def _given(ws: Workspace, path: str | Path) -> Path:
 
 
 def _inside(ws: Workspace, place: Path) -> Path:
-    if not place.parent.resolve().is_relative_to(ws.root.resolve()):
+    root, leads_to = ws.root.resolve(), place.parent.resolve()
+    if not leads_to.is_relative_to(root):
         raise UsageError(
             f"{ws.named(place)} lies outside of {ws.root}", hint="keep tasks in the repository"
+        )
+    parts = (*leads_to.relative_to(root).parts, place.name)
+    if any(part.casefold() in _PRIVATE for part in parts):
+        raise UsageError(
+            f"{ws.named(place)} lies in a folder of git's or Quire's own",
+            hint=f"choose another, such as {ws.config.notebooks}/{place.name}",
         )
     return place
 

@@ -17,9 +17,11 @@ from ..store.git import Repository, branch_name
 from ..store.gitarchive import GitArchive
 from ..workspace import Workspace
 from . import branches, evidence
+from .backing import backing
 from .commit import push_branch
 from .evidence import Difference, File, Ran
 from .keys import trust_of
+from .push import exchange, send_branch
 from .verify import Verdict, verify_run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -27,11 +29,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A task of the change, the newest run of this version of it, and whether that verifies."""
+    """A task of the change, the run of this version of it, and whether that verifies."""
 
     file: File
     ran: Ran | None = None
     verdict: Verdict | None = None
+    notes: tuple[str, ...] = ()  # what other runs of this version say
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -94,12 +97,14 @@ def propose(
     name, target, change = _change(ws, repository, branch, base, remote)
     shown = _shown(ws, repository, change, run)
     warnings = list(_uncommitted(repository, name, shown))
+    warnings += [f"{task.file.path}: {note}" for task in shown for note in task.notes]
     if remote is not None:
         push_branch(repository, remote, name)
         _push_archive(ws, remote, warnings)
+    warnings += send_branch(ws, name)
     there = _open_one(repository, forge, name, target, change.head)
     own = body if body is not None else own_words(there.body) if there else ""
-    place = Place(name, remote or "", _folder(ws, repository))
+    place = Place(name, remote or "", _folder(ws, repository), change.head)
     told = [_told(ws, forge, task, remote, there.body if there else "") for task in shown]
     text = render(own, told, place)
     if there is None:
@@ -113,7 +118,9 @@ def propose(
             found = forge.update(found.number, body=mended)
     for task, each in zip(shown, told, strict=True):
         _check(forge, change.head, task, each.notebook, warnings)
-    return Proposed(replace(found, head=change.head), there is None, shown, tuple(warnings))
+    shared = exchange(ws)
+    found = replace(found, head=change.head, number=shared.number(found.number))
+    return Proposed(found, there is None, shown, (*warnings, *shared.warnings))
 
 
 def _change(
@@ -169,10 +176,11 @@ def _shown(
     for path, file in files.items():
         task = evidence.task_name(ws, repository, path)
         if given is not None and path == given[0].path:
-            ran: Ran | None = given[1]
-        else:
-            ran = evidence.run_of(ws, task, file.new)
-        found.append(Shown(file, ran, verify_run(ws, ran.run_id, trust=trust) if ran else None))
+            verdict = verify_run(ws, given[1].run_id, trust=trust)
+            found.append(Shown(file, given[1], verdict))
+            continue
+        behind = backing(ws, task, file.new, trust, failed_too=True)
+        found.append(Shown(file, behind.ran, behind.proof, behind.notes))
     return tuple(found)
 
 
@@ -216,7 +224,8 @@ def _open_one(
 ) -> Proposal | None:
     """The open proposal of the branch. Someone's fork may have a branch of that name too."""
     for found in forge.proposals("open"):
-        mine = found.head == head or repository.is_ancestor(found.head, head)
+        # In a repository of its own a branch is one branch, also after it was rewritten.
+        mine = forge.kind == "local" or repository.is_ancestor(found.head, head)
         if found.branch == branch and found.base == base and mine:
             return forge.proposal(found.number)
     return None
@@ -249,8 +258,9 @@ def _told(ws: Workspace, forge: Forge, task: Shown, remote: str | None, said: st
         kept = f"git show {ws.config.archive.branch}:{path}"
         if remote is not None:
             address = _linked(ws, forge, remote, path) or address_of(said, task.ran.run_id)
-    line = task.verdict.line
-    return replace(told, record=task.ran.record, verified=line, notebook=address, kept=kept)
+    ran, line = task.ran.record, task.verdict.line
+    told = replace(told, record=ran, verified=line, notes=task.notes)
+    return replace(told, notebook=address, kept=kept)
 
 
 def _push_archive(ws: Workspace, remote: str, warnings: list[str]) -> None:

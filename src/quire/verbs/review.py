@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from ..document import formats
 from ..document.textdiff import unified
 from ..errors import ForgeError, QuireError, UsageError
-from ..forge.protocol import Forge, Proposal, State, Verdict
+from ..forge.protocol import Comment, Forge, Proposal, State, Verdict
 from ..forge.rules import fit_commit, fit_number, must_be_open
+from ..runs import strict
 from ..runs.compare import Comparison, compare
+from ..runs.proposal_body import pointer
+from ..runs.summary import one_line
 from ..runs.trust import LIST
 from ..store import commits
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
 from . import branches, evidence
+from .backing import backing, best, ended
 from .committed import EXEMPT
-from .covered import Coverage
+from .covered import Coverage, coded
 from .evidence import Difference, File, Ran
 from .keys import trust_of
 from .regenerate import in_step, side
 from .verify import Verdict as Proof
-from .verify import verify_run
 
 FETCH = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
 FETCH_TIMEOUT = 120.0
@@ -39,6 +42,8 @@ class Reviewed:
     proof: Proof | None = None
     before: Ran | None = None
     comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()  # what other runs of this version say
+    executed: bool = False  # a notebook with outputs: `Notebook` says whether a run covers them
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -49,6 +54,7 @@ class Reviewed:
             "proof": self.proof.as_dict() if self.proof else None,
             "before": self.before.run_id if self.before else None,
             "comparison": self.comparison.as_dict() if self.comparison else None,
+            "notes": list(self.notes),
         }
 
 
@@ -75,27 +81,33 @@ class Review:
     diff: str
     tasks: tuple[Reviewed, ...]
     notebooks: tuple[Notebook, ...]
+    problems: tuple[str, ...] = ()  # what speaks against believing what the proposal shows
     warnings: tuple[str, ...] = ()
 
     @property
-    def problems(self) -> tuple[str, ...]:
-        """What speaks against believing what the proposal shows."""
-        found = [
-            f"the run {task.ran.run_id} of {task.file.path} does not verify"
-            for task in self.tasks
-            if task.ran and task.proof and not task.proof.ok
-        ]
-        found += [
-            f"{nb.path} shows what no archived run covers" for nb in self.notebooks if nb.uncovered
-        ]
-        return tuple(found)
+    def described(self) -> str:
+        """The earlier commit that the proposal's text describes; empty where it is this one."""
+        told = pointer(self.proposal.body)
+        return "" if told is None or told.head == self.proposal.head else told.head
+
+    def is_of_another_version(self, comment: Comment) -> bool:
+        """Whether somebody's verdict was on another commit than this one."""
+        said = comment.verdict in ("approve", "request_changes")
+        return said and comment.commit not in ("", self.proposal.head)
 
     def as_dict(self) -> dict[str, Any]:
         return {
             **as_dict(self.proposal),
             "body": self.proposal.body,
+            "described": self.described or None,
             "comments": [
-                {"author": c.author, "at": c.at, "verdict": c.verdict, "text": c.text}
+                {
+                    "author": c.author,
+                    "at": c.at,
+                    "verdict": c.verdict,
+                    "text": c.text,
+                    "commit": c.commit,
+                }
                 for c in self.proposal.comments
             ],
             "checks": [
@@ -144,10 +156,11 @@ def review(ws: Workspace, number: int) -> Review:
     warnings: list[str] = []
     base, head = _commits(repository, forge, found, warnings)
     change = evidence.difference(repository, base, head)
-    tasks = tuple(_reviewed(ws, repository, change, found.base))
+    tasks = tuple(_reviewed(ws, repository, change, found))
     notebooks = tuple(_notebooks(ws, repository, change))
-    warnings += _warned(change, tasks, shared=bool(repository.remotes()))
-    return Review(found, change, _diff(repository, change), tasks, notebooks, tuple(warnings))
+    against = tuple(_problems(tasks, notebooks, shared=bool(repository.remotes())))
+    seen = Review(found, change, _diff(repository, change), tasks, notebooks, against)
+    return replace(seen, warnings=(*warnings, *_warned(seen)))
 
 
 def say(ws: Workspace, number: int, verdict: Verdict, text: str) -> Proposal:
@@ -192,23 +205,36 @@ def _commits(
 
 
 def _reviewed(
-    ws: Workspace, repository: Repository, change: Difference, base: str
+    ws: Workspace, repository: Repository, change: Difference, found: Proposal
 ) -> Iterator[Reviewed]:
     # The base's list: a proposal must not be able to bring the key it is signed with.
     trust = trust_of(ws, revision=change.onto)
+    told = pointer(found.body)
+    proposed = told.runs if told else ()
     for file in evidence.tasks(repository, change):
         task = evidence.task_name(ws, repository, file.path)
-        ran = evidence.run_of(ws, task, file.new)
-        proof = verify_run(ws, ran.run_id, trust=trust) if ran else None
+        behind = backing(ws, task, file.new, trust, proposed=proposed)
+        ran, notes = behind.ran, behind.notes
         # Main may have moved on since the branch left it.
         now = repository.blob(change.onto, file.path)
-        before = evidence.run_of(ws, task, now)
-        if before is None and now is not None:
-            before = next(
-                (r for r in evidence.runs_of(ws, task) if _was_on(r, base) and r != ran), None
-            )
-        both = compare(before.record, ran.record) if before and ran else None
-        yield Reviewed(file, ran, proof, before, both)
+        base = backing(ws, task, now, trust)
+        if base.ran is None and now is not None:
+            others = (r for r in evidence.runs_of(ws, task) if _was_on(r, found.base))
+            base = best(ws, (r for r in others if ran is None or r.run_id != ran.run_id), trust)
+        if base.ran and base.proof and not base.proof.ok:
+            notes += (f"the run it is compared with, {base.ran.run_id}, does not verify",)
+        both = compare(base.ran.record, ran.record) if base.ran and ran else None
+        yield Reviewed(file, ran, behind.proof, base.ran, both, notes, _is_executed(file))
+
+
+def _is_executed(file: File) -> bool:
+    """Whether it is a notebook that says it was executed; then its outputs are what counts."""
+    if file.suffix != ".ipynb" or file.new is None:
+        return False
+    try:
+        return any(cell.claims for cell in coded(strict.loads(file.new)))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _was_on(ran: Ran, branch: str) -> bool:
@@ -233,13 +259,37 @@ def _notebooks(ws: Workspace, repository: Repository, change: Difference) -> Ite
             yield Notebook(file.path, cells, agrees)
 
 
-def _warned(change: Difference, tasks: tuple[Reviewed, ...], *, shared: bool) -> Iterator[str]:
-    if LIST in change.others:
-        yield f"the change edits {LIST}: it says whom this repository trusts"
+def _problems(
+    tasks: tuple[Reviewed, ...], notebooks: tuple[Notebook, ...], *, shared: bool
+) -> Iterator[str]:
+    bring = "; quire push also brings the runs of others" if shared else ""
     for task in tasks:
-        if task.ran is None and task.file.new is not None:
-            bring = "; quire push also brings the runs of others" if shared else ""
-            yield f"there is no archived run of this version of {task.file.path}{bring}"
+        path = one_line(task.file.path)
+        if task.ran is None or task.proof is None:
+            if task.file.new is not None and not task.executed:
+                yield f"there is no archived run of this version of {path}{bring}"
+        elif not task.proof.ok:
+            yield f"the run {task.ran.run_id} of {path} does not verify"
+        elif not task.ran.record.ok:
+            yield f"the run {task.ran.run_id} of {path} {ended(task.ran.record)}"
+    for nb in notebooks:
+        if nb.uncovered:
+            yield f"{one_line(nb.path)} shows what no archived run covers"
+
+
+def _warned(seen: Review) -> Iterator[str]:
+    if LIST in seen.change.others:
+        yield f"the change edits {LIST}: it says whom this repository trusts"
+    if seen.described:
+        yield (
+            f"the proposal's text describes an earlier version ({seen.described[:10]}): "
+            "quire propose brings it up to date"
+        )
+    last = {c.author: c for c in seen.proposal.comments if c.verdict not in (None, "comment")}
+    for author, comment in last.items():
+        if comment.verdict == "approve" and seen.is_of_another_version(comment):
+            version = one_line(comment.commit)[:10]
+            yield f"{one_line(author)} approved an earlier version ({version}), not this one"
 
 
 def _diff(repository: Repository, change: Difference) -> str:
@@ -262,7 +312,7 @@ def _diff(repository: Repository, change: Difference) -> str:
     for file in evidence.tasks(repository, change):
         if file.suffix == ".ipynb":
             old, new = (_as_text(data, file.path) for data in (file.old, file.new))
-            parts.append(unified(old, new, file.path))
+            parts.append(unified(old, new, one_line(file.path)))
     return "".join(parts)
 
 

@@ -93,6 +93,7 @@ class NotebookExecutor:
         resume: str | None = None,
         from_cell: str | None = None,
         archives: bool | None = None,
+        pushes: bool = True,
         again: Again | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
@@ -158,6 +159,7 @@ class NotebookExecutor:
         self._secrets: tuple[Secret, ...] = ()
         self._begun = self._alive = False
         self._archives = config.archive.enabled if archives is None else archives
+        self._pushes = pushes  # not where somebody pushes for many runs at once
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
@@ -326,7 +328,8 @@ class NotebookExecutor:
         if self.plan.parent:
             return  # the run that asked for this one does the rest for both
         try:
-            send(self.workspace)
+            if self._pushes:
+                send(self.workspace)
         except QuireError as error:
             self.not_pushed = error
         with suppress(QuireError):  # it is still owed, and `quire doctor` says so
@@ -413,7 +416,24 @@ def _output(path: Path, source: Path) -> Path:
             f"{path.name} is the task itself; the source is never changed",
             hint="give -o another name",
         )
+    if path.exists() and _is_twin(path, source):
+        raise UsageError(
+            f"{path.name} is a notebook that quire sync keeps in step with its .py",
+            hint=f"give -o another name, such as {path.stem}-executed.ipynb",
+        )
     return path
+
+
+def _is_twin(path: Path, source: Path) -> bool:
+    """The other half of a task. What an earlier run wrote there is none until it is synced."""
+    from . import twin  # only where there is something to look at
+
+    beside = path.resolve().with_suffix("") == source.resolve().with_suffix("")
+    try:
+        there = twin.loads(path.read_text("utf-8"), ".ipynb")
+    except (OSError, ValueError, QuireError):
+        return beside
+    return there.stamp is not None or (beside and twin.run_id(there) is None)
 
 
 def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:

@@ -24,8 +24,10 @@ from .twin import Twin
 # "stale": would be written, were it not for `check`.
 Action = Literal["written", "stale", "unchanged", "conflict"]
 
-_SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-_MAYBE = re.compile(rb"^[ \t]*#[ \t]*(?:%%|<codecell>|In\[)", re.MULTILINE)
+SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+_MAYBE = re.compile(
+    rb"(?:^|\r|\A\xef\xbb\xbf)[ \t\f\v]*#[ \t\f\v]*(?:%%|<codecell>|In\[)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _walked(root: Path) -> Iterator[Path]:
             name
             for name in subfolders
             if not name.startswith(".")
-            and name not in _SKIPPED
+            and name not in SKIPPED
             and not Path(folder, name, "pyvenv.cfg").exists()
         )
         stems = {

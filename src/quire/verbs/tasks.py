@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..document import header, percent
 from ..document.model import Document
 from ..errors import DocumentError, UsageError
 from ..workspace import Workspace
+from .read import Source
 from .sync import is_of_a_run, is_task
 
 SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "templates"})
@@ -18,10 +20,10 @@ SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "te
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies there: tasks, and links that lead out of the workspace and are not followed."""
+    """What lies there: tasks, and links that are not followed, each with the reason."""
 
     tasks: tuple[Path, ...]
-    links: tuple[Path, ...] = ()
+    links: Mapping[Path, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,20 @@ def find(ws: Workspace) -> Found:
     """Every task under the notebooks folder, by name. Each file once, whatever links lead to it."""
     root, top = ws.root.resolve(), folder(ws)
     tasks: dict[Path, None] = {}
-    links: list[Path] = []
+    links: dict[Path, str] = {}
     for path in _walked(top):
         real = path.resolve()
         if not real.is_relative_to(root):
-            links.append(path)
-        else:
+            links[path] = "a link that leads out"
+        elif not real.is_dir():
             tasks[real] = None
-    return Found(tuple(sorted(tasks)), tuple(links))
+        elif not real.is_relative_to(top):
+            links[path] = "a link to a folder, which is not followed"
+    return Found(tuple(sorted(tasks)), links)
 
 
 def _walked(top: Path) -> Iterator[Path]:
+    """Tasks, and folders that are links; what lies in those is not looked at."""
     for here, folders, names in os.walk(top):
         folders[:] = sorted(
             name
@@ -79,6 +84,7 @@ def _walked(top: Path) -> Iterator[Path]:
             and name not in SKIPPED
             and not Path(here, name, "pyvenv.cfg").exists()
         )
+        yield from filter(Path.is_symlink, (Path(here, name) for name in folders))
         stems = {
             Path(here, name).with_suffix("")
             for name in names
@@ -103,9 +109,21 @@ def _task(py: Path, nb: Path) -> Path | None:
     return None
 
 
+def said_by(source: Source) -> Settings:
+    """What a task says of itself; an error where it seems to say something that nobody reads."""
+    if source.path.suffix == ".py":
+        header.check(percent.split_lines(source.text))
+    return settings(source.document)
+
+
 def settings(document: Document) -> Settings:
-    section = document.metadata.get("quire")
-    asked = section.get("ci") if isinstance(section, Mapping) else None
+    section = document.metadata.get("quire", {})
+    if not isinstance(section, Mapping | None):
+        raise DocumentError(
+            f"`quire` in the task's header is {section!r}"[:200],
+            hint="write `ci:` and other keys below it, indented",
+        )
+    asked = section.get("ci") if section else None
     if asked is None or isinstance(asked, bool):
         return Settings(asked is not False)
     known = {"run", "parameters", "timeout", "cell_timeout"}

@@ -17,7 +17,7 @@ from ..runs.trust import LIST, Trust, when
 from ..store.archive import Link
 from ..store.runs import RunFolder
 from ..workspace import Workspace
-from .covered import uncovered
+from .covered import Coverage, object_reader, uncovered
 from .keys import trust_of
 
 __all__ = ["Summary", "Verdict", "uncovered", "verify_all", "verify_notebook", "verify_run"]
@@ -73,6 +73,11 @@ class Summary:
         return not self.history and all(one.ok for one in self.runs)
 
     @property
+    def noted(self) -> list[Verdict]:
+        """The runs of which not everything was looked at."""
+        return [one for one in self.runs if one.notes]
+
+    @property
     def line(self) -> str:
         good = sum(one.ok for one in self.runs)
         if self.ok:
@@ -88,6 +93,7 @@ class Summary:
             "checked": len(self.runs),
             "runs": [one.as_dict() for one in self.runs if not one.ok],
             "history": [as_dict(one) for one in self.history],
+            "notes": [{"run_id": one.run_id, "notes": list(one.notes)} for one in self.noted],
             "trust": self.trust,
         }
 
@@ -124,7 +130,8 @@ def verify_notebook(ws: Workspace, path: str, *, trust: Trust | None = None) -> 
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot read {path}: {why}", hint="check the path") from error
-    return Verdict(path, tuple(uncovered(ws, data, trust=trust)), trust=said(trust))
+    found = Coverage(ws, trust).look(data)
+    return Verdict(path, found.findings, found.notes, trust=said(trust))
 
 
 def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
@@ -133,8 +140,9 @@ def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
     archive = ws.archive
     out = Summary(archive.where, said(trust))
     runs: dict[str, Verdict] = {}
-    reached, orderly = "", True
+    reached, orderly, cut = "", True, False
     for link in archive.history():
+        cut = cut or link.cut
         reached = max(reached, _finished(link.files), key=_moment)
         orderly = orderly and not link.problems
         out.history += _link_findings(link, trust, reached)
@@ -143,6 +151,8 @@ def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
     present = set(archive.ids())
     if not orderly:  # a step may have touched a run that was added before: what is there now counts
         runs |= {run_id: _kept(ws, run_id, trust) for run_id in present & runs.keys()}
+    if cut:  # which step has added them cannot be known here; what they are can
+        runs |= {run_id: _kept(ws, run_id, trust) for run_id in present - runs.keys()}
     out.runs = [runs[run_id] for run_id in sorted(runs)]
     for run_id in sorted(present - runs.keys()):
         out.history.append(Finding(run_id, "no step of the history has added it", "history"))
@@ -158,7 +168,8 @@ def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
 def _link_findings(link: Link, trust: Trust, reached: str) -> Iterator[Finding]:
     """`reached` is how far the history had come: a key that was over by then cannot go on."""
     where = link.run_id or "step"
-    place = f" (step {link.place[:12]})"
+    # A commit is known by the beginning of its id; a line of a chain has a number at the end.
+    place = f" (step {link.place if ':' in link.place else link.place[:12]})"
     for problem in link.problems:
         yield Finding(where, problem + place, "history")
     if link.run_id and (link.seal or not link.problems):
@@ -190,13 +201,8 @@ def _kept(ws: Workspace, run_id: str, trust: Trust) -> Verdict:
 
 
 def _verdict(ws: Workspace, run_id: str, files: Mapping[str, bytes], trust: Trust) -> Verdict:
-    def found(digest: str) -> bytes | None:
-        try:
-            return ws.objects.found(digest)
-        except QuireError:
-            return None  # a store that does not answer: not looked at, and said so
-
-    done = attest.examine(files, trust, run_id=run_id, read_object=found, version=__version__)
+    reader = object_reader(ws)
+    done = attest.examine(files, trust, run_id=run_id, read_object=reader, version=__version__)
     signer = "" if done.signer is None else named(done.signer)
     return Verdict(run_id, done.findings, done.notes, done.key, signer, said(trust))
 

@@ -1,4 +1,8 @@
-"""A proposal on a terminal. Every text in it is a stranger's."""
+"""A proposal on a terminal. Every text in it is a stranger's.
+
+The left margin is ours: what others wrote stands on one line behind words of ours, or indented, or
+as git's difference, where every line begins with a sign. So nobody can write a section of a review.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..runs.compared import lines
-from ..runs.printed import plain
-from ..runs.proposal_body import MARK
+from ..runs.printed import visible
+from ..runs.prose import on_terminal
 from ..runs.summary import one_line, when
 from .cli import App
 from .progress import COLOUR
 
 if TYPE_CHECKING:
+    from ..forge.protocol import Comment
     from ..verbs.review import Review, Reviewed
 
 _LOOKS = {"head": "bold", "added": "green", "removed": "red", "hunk": "blue", "note": "dim"}
 _CHECKS = {"success": "green", "failure": "red", "error": "red", "pending": "yellow"}
 _SAID = {"approve": "approved", "request_changes": "requests changes", "comment": "says"}
+_SAID_EARLIER = {
+    "approve": "approved an earlier version",
+    "request_changes": "requested changes of an earlier version",
+}
 CELLS = 5
 
 
@@ -25,31 +34,40 @@ def show_review(app: App, seen: Review) -> None:
     term, found = app.terminal, seen.proposal
     term.out(term.paint(f"{found.number}: {one_line(found.title)}", "bold"))
     where = f"{one_line(found.branch)} into {one_line(found.base)}"
-    term.out(f"{found.state}, {where}, by {one_line(found.author)}, {when(plain(found.at))}")
+    term.out(f"{found.state}, {where}, by {one_line(found.author)}, {when(one_line(found.at))}")
     if found.url:
         term.out(one_line(found.url))
     if found.merged:
         term.out(f"merged as {one_line(found.merged)[:10]}")
-    body = plain(found.body).replace(MARK, "").strip()
-    if body:
+    if seen.described:
+        what = f"describes an earlier version ({seen.described[:10]})"
         term.out()
-        term.out(body)
+        term.out(term.paint(f"{what}: quire propose brings it up to date", "yellow"))
+    _quoted(app, found.body, gap=True)
     _said(app, seen)
     _heading(app, "source")
-    for row in plain(seen.diff).rstrip("\n").split("\n"):
+    for row in visible(seen.diff).rstrip("\n").split("\n"):
         term.out(term.paint(row, _look(row)))
     for task in seen.tasks:
         _task(app, task)
     _notebooks(app, seen)
     for warning in seen.warnings:
-        term.out(f"{term.paint('warning:', 'yellow')} {plain(warning)}")
+        term.out(f"{term.paint('warning:', 'yellow')} {one_line(warning)}")
     for problem in seen.problems:
-        term.out(f"{term.paint('problem:', 'red')} {plain(problem)}")
+        term.out(f"{term.paint('problem:', 'red')} {one_line(problem)}")
 
 
 def _heading(app: App, text: str) -> None:
     app.terminal.out()
-    app.terminal.out(app.terminal.paint(f"== {plain(text)}", "bold"))
+    app.terminal.out(app.terminal.paint(f"== {one_line(text)}", "bold"))
+
+
+def _quoted(app: App, text: str, *, gap: bool = False) -> None:
+    lines = on_terminal(text)
+    if lines and gap:
+        app.terminal.out()
+    for line in lines:
+        app.terminal.out(f"    {line}".rstrip())
 
 
 def _said(app: App, seen: Review) -> None:
@@ -62,11 +80,14 @@ def _said(app: App, seen: Review) -> None:
     if found.comments:
         _heading(app, "comments")
     for comment in found.comments:
-        did = _SAID.get(comment.verdict or "comment", "says")
-        term.out(f"{one_line(comment.author)} {did}, {when(plain(comment.at))}")
-        for line in plain(comment.text).strip().split("\n"):
-            if line.strip():
-                term.out(f"    {line}")
+        term.out(f"{one_line(comment.author)} {_did(seen, comment)}, {when(one_line(comment.at))}")
+        _quoted(app, comment.text)
+
+
+def _did(seen: Review, comment: Comment) -> str:
+    if comment.verdict is not None and seen.is_of_another_version(comment):
+        return f"{_SAID_EARLIER[comment.verdict]} ({one_line(comment.commit)[:10]})"
+    return _SAID.get(comment.verdict or "comment", "says")
 
 
 def _look(row: str) -> str:
@@ -88,11 +109,13 @@ def _task(app: App, task: Reviewed) -> None:
     record = task.ran.record
     outcome = term.paint(record.outcome, COLOUR[record.outcome])
     term.out(f"{outcome}  {task.ran.run_id}")
-    term.out(term.paint(plain(task.proof.line), "green" if task.proof.ok else "red"))
+    term.out(term.paint(one_line(task.proof.line), "green" if task.proof.ok else "red"))
     for finding in task.proof.findings:
         term.out(f"    {one_line(str(finding))}")
     for note in task.proof.notes:
         term.out(f"    {one_line(note)}")
+    for note in task.notes:
+        term.out(f"{term.paint('note:', 'yellow')} {one_line(note)}")
     for row, look in _results(task):
         term.out(term.paint(row, look))
 
@@ -106,7 +129,8 @@ def _results(task: Reviewed) -> Iterator[tuple[str, str]]:
     if task.comparison.verdict == "equal":
         yield "    the same results and outputs", ""
     for line in lines(task.comparison):
-        yield (f"    {line.text}".rstrip(), _LOOKS.get(line.look, ""))
+        for row in line.text.split("\n"):
+            yield (f"    {row}".rstrip(), _LOOKS.get(line.look, ""))
 
 
 def _notebooks(app: App, seen: Review) -> None:
@@ -114,9 +138,9 @@ def _notebooks(app: App, seen: Review) -> None:
         _heading(app, "notebooks")
     for nb in seen.notebooks:
         if not nb.in_step:
-            app.terminal.out(f"{plain(nb.path)}: not what its .py says; merging makes it again")
+            app.terminal.out(f"{one_line(nb.path)}: not what its .py says; merging makes it again")
         if nb.uncovered:
-            app.terminal.out(f"{plain(nb.path)}: what it shows is covered by no archived run")
+            app.terminal.out(f"{one_line(nb.path)}: what it shows is covered by no archived run")
         for found in nb.uncovered[:CELLS]:
             app.terminal.out(f"    {one_line(found)}")
         if len(nb.uncovered) > CELLS:

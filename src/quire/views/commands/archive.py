@@ -47,13 +47,14 @@ def log(app: App, limit: int, as_json: bool) -> None:
 def push(app: App, remote: str, as_json: bool) -> int:
     """Push archived runs and local proposals to the remote, and take those that are only there.
 
-    Nothing is forced: what others have pushed meanwhile stays, and ours goes on top of it. Exit
-    status: 1 if a run could still not be archived.
+    Nothing is forced: what others have pushed meanwhile stays, and ours goes on top of it. Runs
+    that could not be archived before are archived first, also without a remote. Exit status: 1 if
+    one still could not.
     """
     from ...verbs.push import push
 
     app.json_asked = as_json
-    done = push(app.workspace(), remote)
+    done = push(app.workspace(), remote, say=lambda what: app.terminal.err(plain(what)))
     if as_json:
         emit_json(app, done.as_dict())
         return 1 if done.owed else 0
@@ -61,12 +62,16 @@ def push(app: App, remote: str, as_json: bool) -> int:
         app.terminal.out(plain(line))
     for one in done.owed:
         app.terminal.err(plain(f"not archived: {one.run_id}: {one.error.message}"))
+    for problem in done.proposals.problems:
+        app.terminal.err(plain(f"warning: {problem}"))
+    if done.remote is None:
+        app.terminal.err("note: there is no remote to push to: everything stays here")
     return 1 if done.owed else 0
 
 
 def _told(done: Pushed) -> list[str]:
     lines = []
-    runs = done.runs
+    runs, proposals = done.runs, done.proposals
     if done.archived:
         lines.append(f"archived {_count(done.archived, 'run')} that had to wait")
     if runs.sent:
@@ -74,10 +79,15 @@ def _told(done: Pushed) -> list[str]:
         lines.append(f"sent {_count(runs.sent, 'run')} to {done.remote}{after}")
     if runs.taken:
         lines.append(f"took {_count(runs.taken, 'run')} from {done.remote}")
-    lines += [f"new proposal {number}" for number in done.new]
-    lines += [f"proposal {number} has changed" for number in done.changed]
-    lines += [f"proposal {old} is now {new}" for old, new in done.renumbered.items()]
-    return lines or [f"{done.remote} has everything already"]
+    lines += [f"sent the branch {branch}" for branch in proposals.branches]
+    lines += [f"sent proposal {number}" for number in proposals.sent]
+    lines += [f"sent what is new on proposal {number}" for number in proposals.added]
+    lines += [f"new proposal {number}" for number in proposals.new]
+    lines += [f"proposal {number} has changed" for number in proposals.changed]
+    lines += [f"proposal {old} is now {new}" for old, new in proposals.renumbered.items()]
+    if not lines and done.remote is not None:
+        lines.append(f"{done.remote} has everything already")
+    return lines
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -68,7 +69,7 @@ def ci(app: App, /, as_json: bool, quiet: bool, **options: Any) -> int:
                 _progress(app, event, total)
     result = gate.result
     if as_json:
-        emit_json(app, as_data(result, str(gate.junit), str(gate.summary)))
+        emit_json(app, as_data(result, gate.root, gate.junit, gate.summary))
     else:
         _show(app, result)
         where = [relative(path, app.cwd) for path in (gate.junit, gate.summary)]
@@ -127,28 +128,29 @@ def _failure(app: App, run: TaskRun) -> None:
         term.err(f"{term.paint('hint:', 'blue', on_err=True)} {shown(run.hint)}")
 
 
-def as_data(result: GateResult, junit: str, summary: str) -> dict[str, Any]:
+def as_data(result: GateResult, root: Path, junit: Path, summary: Path) -> dict[str, Any]:
     return {
         "outcome": "cancelled" if result.cancelled else "ok" if result.ok else "failed",
         "duration": result.duration,
         "base": result.base or None,
         "everything": result.everything or None,
-        "tasks": [_task(run) for run in result.tasks],
+        "tasks": [_task(run, root) for run in result.tasks],
         "unaffected": list(result.unaffected),
         "left_out": [{"task": item.task, "why": item.why} for item in result.left_out],
         "warnings": list(result.warnings),
-        "junit": junit,
-        "summary": summary,
+        "junit": str(junit),
+        "summary": str(summary),
     }
 
 
-def _task(run: TaskRun) -> dict[str, Any]:
+def _task(run: TaskRun, root: Path) -> dict[str, Any]:
+    """As `quire run` tells of a run, and what only a gate knows."""
     error = None
     if not run.ok:
         error = {
+            "cell": run.cell,
             "name": run.error_type,
-            "value": run.error,
-            "where": run.where,
+            "value": run.error if run.value is None else run.value,
             "traceback": run.traceback,
             "hint": run.hint,
         }
@@ -159,8 +161,12 @@ def _task(run: TaskRun) -> dict[str, Any]:
         "run_id": run.run_id or None,
         "duration": run.duration,
         "results": jsonable(run.values),
-        "notebook": run.notebook or None,
-        "archived": run.archived,
+        "notebook": str(root / run.notebook) if run.notebook else None,
+        "cells": [
+            {"id": c.id, "kind": c.kind, "status": c.status, "duration": c.duration}
+            for c in run.cells
+        ],
         "error": error,
+        "archived": run.archived,
         "warnings": list(run.warnings),
     }

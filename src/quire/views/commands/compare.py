@@ -22,6 +22,7 @@ _LOOKS = {"head": "bold", "added": "green", "removed": "red", "hunk": "blue", "n
 _VERDICTS = {
     "equal": ("equal", "green"),
     "volatile": ("equal up to volatile cells", "green"),
+    "not_compared": ("equal as far as it could be compared", "yellow"),
     "different": ("different", "red"),
 }
 
@@ -54,7 +55,8 @@ def diff(
 
     OLD and NEW are runs (an id, a unique beginning of one, or `last`), or .ipynb and .py files,
     also as REV:path. One run alone is compared with the run of its task before it. Ids, counts,
-    timings and metadata are left out. Exit code: 0 equal, 1 different, 2 the request was wrong.
+    timings and metadata are left out. Exit code: 0 equal, 1 different or not all at hand, 2 the
+    request was wrong.
     """
     from ...verbs import diff as verb
 
@@ -70,7 +72,7 @@ def diff(
             emit_json(app, compared.as_dict())
         else:
             _show_runs(app, compared, everything)
-        return int(compared.verdict == "different")
+        return _status(compared)
     if new is None or not all(files):
         raise UsageError(
             "a file is compared with a file, and a run with a run",
@@ -117,6 +119,11 @@ def _verdict(app: App, compared: Comparison) -> None:
     word, colour = _VERDICTS[compared.verdict]
     app.terminal.out()
     app.terminal.out(app.terminal.paint(word, colour))
+
+
+def _status(compared: Comparison) -> int:
+    """What could not be compared is no success: nobody knows that it is equal."""
+    return int(compared.verdict in ("different", "not_compared"))
 
 
 def _as_data(found: NotebookDiff) -> dict[str, Any]:
@@ -197,7 +204,8 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
 
     The source as it was run and the same parameters, in a clean kernel; then both are compared cell
     by cell. This runs the code of that run: verify first what others have made. Exit code: 0 equal,
-    or equal up to cells tagged `volatile`; 1 different, 2 the request was wrong, 130 cancelled.
+    or equal up to cells tagged `volatile`; 1 different or not all at hand, 2 the request was wrong,
+    130 cancelled.
     """
     from ...verbs.replay import prepare
     from ..progress import Progress
@@ -238,7 +246,7 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
         show_warning(app, "the record is not archived yet", owed)
     if compared.new.outcome == "cancelled":
         return 130
-    return int(compared.verdict == "different")
+    return _status(compared)
 
 
 def _show_replay(app: App, compared: Comparison, everything: bool) -> None:

@@ -84,6 +84,7 @@ def _show_verdict(app: App, verdict: Verdict, as_json: bool) -> None:
 
 
 def _show_summary(app: App, summary: Summary, as_json: bool) -> None:
+    from ...store.archive import some
     from ...verbs.verify import count
 
     if as_json:
@@ -94,10 +95,11 @@ def _show_summary(app: App, summary: Summary, as_json: bool) -> None:
     for verdict in [one for one in summary.runs if not one.ok][:FINDINGS]:
         _line(app, verdict.line, False)
         _show_findings(app, verdict.findings)
-    notes = sum(len(one.notes) for one in summary.runs)
-    if notes:
-        told = f"{count(notes, 'part')}: quire verify RUN says which"
-        app.terminal.out(f"not checked: {told}")
+    if summary.noted:
+        parts = sum(len(one.notes) for one in summary.noted)
+        runs = [one.run_id for one in summary.noted]
+        told = f"{count(parts, 'part')} of {some(runs)}: quire verify {runs[0]} says which"
+        app.terminal.out(one_line(f"not checked: {told}"))
     app.terminal.out(f"trusted: {one_line(summary.trust)}")
 
 

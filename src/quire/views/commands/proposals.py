@@ -9,7 +9,6 @@ import click
 
 from ...errors import UsageError
 from ...forge.protocol import State, Verdict
-from ...runs.printed import plain
 from ...runs.summary import one_line
 from ..cli import App, emit_json
 from ..progress import COLOUR
@@ -58,10 +57,9 @@ def commit(
         return
     term = app.terminal
     for path, finding in done.findings[:_FINDINGS]:
-        where = f"{plain(path)}, cell {finding.index}, line {finding.line}"
-        term.err(
-            f"{term.paint(finding.kind, 'yellow', on_err=True)}: {where}: {plain(finding.message)}"
-        )
+        where = f"{one_line(path)}, cell {finding.index}, line {finding.line}"
+        kind = term.paint(finding.kind, "yellow", on_err=True)
+        term.err(f"{kind}: {where}: {one_line(finding.message)}")
     if len(done.findings) > _FINDINGS:
         term.err(f"… and {len(done.findings) - _FINDINGS} more")
     _warn(app, done.warnings)
@@ -69,11 +67,11 @@ def commit(
         term.out("nothing changed: what would be committed is in the current commit")
         return
     new = " (new)" if done.created else ""
-    term.out(f"{done.commit[:10]} on {plain(done.branch)}{new}")
+    term.out(f"{done.commit[:10]} on {one_line(done.branch)}{new}")
     for path in done.paths:
-        term.out(f"  {plain(path)}")
+        term.out(f"  {one_line(path)}")
     if done.pushed:
-        term.out(f"pushed to {plain(done.pushed)}")
+        term.out(f"pushed to {one_line(done.pushed)}")
 
 
 @click.command(
@@ -108,18 +106,20 @@ def propose(app: App, /, as_json: bool, **options: str | None) -> None:
     term, found = app.terminal, done.proposal
     _warn(app, done.warnings)
     what = "opened" if done.created else "updated"
-    term.out(f"{what}: proposal {found.number}, {plain(found.branch)} into {plain(found.base)}")
+    term.out(
+        f"{what}: proposal {found.number}, {one_line(found.branch)} into {one_line(found.base)}"
+    )
     for task in done.tasks:
         if task.file.new is None:
-            term.out(f"  {plain(task.file.path)}: removed")
+            term.out(f"  {one_line(task.file.path)}: removed")
         elif task.ran is None or task.verdict is None:
-            term.out(f"  {plain(task.file.path)}: no archived run of this version")
+            term.out(f"  {one_line(task.file.path)}: no archived run of this version")
         else:
             outcome = term.paint(task.ran.record.outcome, COLOUR[task.ran.record.outcome])
-            line = plain(task.verdict.line)
-            term.out(f"  {plain(task.file.path)}: {outcome}, {line}")
+            line = one_line(task.verdict.line)
+            term.out(f"  {one_line(task.file.path)}: {outcome}, {line}")
     if found.url:
-        term.out(plain(found.url))
+        term.out(one_line(found.url))
 
 
 @click.command(epilog="Examples: quire proposals · quire proposals --state all --json")
@@ -251,13 +251,13 @@ def merge_proposal(app: App, number: int, message: str, force: bool, as_json: bo
         return
     _warn(app, done.warnings)
     term = app.terminal
-    term.out(f"merged: proposal {number} into {plain(done.base)} as {done.commit[:10]}")
+    term.out(f"merged: proposal {number} into {one_line(done.base)} as {done.commit[:10]}")
     for path in done.regenerated:
-        term.out(f"  made again: {plain(path)}")
+        term.out(f"  made again: {one_line(path)}")
 
 
 def _warn(app: App, warnings: Sequence[str]) -> None:
     for warning in warnings:
         app.terminal.err(
-            f"{app.terminal.paint('warning:', 'yellow', on_err=True)} {plain(warning)}"
+            f"{app.terminal.paint('warning:', 'yellow', on_err=True)} {one_line(warning)}"
         )
