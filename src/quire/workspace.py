@@ -20,6 +20,7 @@ from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root
 from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
+from .runs.asking import Asker, Nobody
 from .runs.dsse import check_seal
 from .store.archive import Archive
 from .store.folderarchive import FolderArchive
@@ -119,6 +120,7 @@ class Workspace:
         env: Mapping[str, str] | None = None,
         engine: Engine | None = None,
         world: Mapping[str, Any] | None = None,
+        asker: Asker | None = None,
     ) -> None:
         self.cwd = Path(cwd) if cwd is not None else Path.cwd()
         self.env = dict(os.environ if env is None else env)
@@ -126,6 +128,8 @@ class Workspace:
         self._engine = engine
         # What else kernels should have of the caller's process; empty: what they inherit.
         self.world = dict(world or {})
+        # Who answers when a task, or what it needs, has a question.
+        self.asker: Asker = asker or Nobody()
 
     @cached_property
     def config(self) -> config.Config:

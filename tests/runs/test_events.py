@@ -93,6 +93,7 @@ def _value(name: str) -> Any:
         "memory": {"max_rss": 1},
         "duration": 0.5,
         "omitted": 3,
+        "choices": ("yes", "no"),
         "ok": True,
         "stop": True,
         "wait": True,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from .events import CellError, ToolCalled
+from .events import Asked, CellError, NoteAdded, ToolCalled
 from .notebook import dumps, escaped, notebook, paired
 from .plan import jsonable
 from .record import CellRecord, Record, Result, RunError
@@ -106,6 +106,8 @@ def _record_json(record: Record) -> bytes:
         "error": asdict(record.error) if record.error else None,
         "warnings": list(record.warnings),
         "tool_calls": [asdict(call) for call in record.tool_calls],
+        "notes": [asdict(note) for note in record.notes],
+        "questions": [asdict(asked) for asked in record.asked],
         "cells": [_cell(cell) for cell in record.cells],
         "environment": origin.get("environment", {}),
         "engine": origin.get("engine", {}),
@@ -174,6 +176,11 @@ def read_record(files: Mapping[str, bytes], read_object: ReadObject | None = Non
         },
         warnings=tuple(told["warnings"]),
         tool_calls=tuple(ToolCalled(**call) for call in told["tool_calls"]),
+        notes=tuple(NoteAdded(**note) for note in told.get("notes", ())),
+        asked=tuple(
+            Asked(**{**asked, "choices": tuple(asked["choices"])})
+            for asked in told.get("questions", ())
+        ),
         error=RunError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
         origin={key: told[key] for key in keys} if told["environment"] else {},
     )

@@ -131,6 +131,28 @@ class ToolCalled:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteAdded:
+    """A cell left a word for whoever comes later: `note(text)`."""
+
+    cell: str
+    text: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody was asked, or nobody was there and a policy decided: then `by` says which."""
+
+    cell: str
+    question: str
+    answer: str | None
+    by: str
+    kind: str = "question"
+    choices: tuple[str, ...] = ()
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """Something a reader of the record should know, such as why snapshots are off."""
 
@@ -222,6 +244,8 @@ Event = (
     | OutputCut
     | ResultGlued
     | ToolCalled
+    | NoteAdded
+    | Asked
     | Warned
     | CellFinished
     | KernelDied
@@ -245,6 +269,8 @@ _TYPES: dict[str, type[Any]] = {
         OutputCut,
         ResultGlued,
         ToolCalled,
+        NoteAdded,
+        Asked,
         Warned,
         CellFinished,
         KernelDied,
@@ -285,5 +311,7 @@ def loads(line: str | bytes) -> Event:
         kwargs["error"] = CellError(error["name"], error["value"], tuple(error["traceback"]))
     if cls is RunStarted:
         kwargs["cells"] = tuple(kwargs["cells"])
+    if cls is Asked:
+        kwargs["choices"] = tuple(kwargs.get("choices", ()))
     event: Event = cls(**kwargs)
     return event

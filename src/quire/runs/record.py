@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .events import (
+    Asked,
     CellError,
     CellFinished,
     CellStarted,
@@ -15,6 +16,7 @@ from .events import (
     Event,
     KernelDied,
     KernelReplaced,
+    NoteAdded,
     OriginNoted,
     Outcome,
     OutputAdded,
@@ -90,6 +92,8 @@ class Record:
     results: Mapping[str, Result]
     warnings: tuple[str, ...] = ()
     tool_calls: tuple[ToolCalled, ...] = ()
+    notes: tuple[NoteAdded, ...] = ()
+    asked: tuple[Asked, ...] = ()  # of people, while it ran
     error: RunError | None = None
     # environment, engine, git, asked; empty where the run ended before they were known.
     origin: Mapping[str, Any] = field(default_factory=dict)
@@ -199,6 +203,8 @@ class Fold:
         self._results: dict[str, Result] = {}
         self._warnings: list[str] = []
         self._calls: list[ToolCalled] = []
+        self._notes: list[NoteAdded] = []
+        self._asked: list[Asked] = []
         self._death: KernelDied | None = None
         self._origin: Mapping[str, Any] = {}
         self._shown: dict[str, list[dict[str, Any]]] = {}
@@ -231,6 +237,12 @@ class Fold:
             return
         if isinstance(event, ToolCalled):
             self._calls.append(event)
+            return
+        if isinstance(event, NoteAdded):
+            self._notes.append(event)
+            return
+        if isinstance(event, Asked):
+            self._asked.append(event)
             return
         if isinstance(event, SESSION_EVENTS):
             return  # a session has a journal of its own, and another way to read it
@@ -285,6 +297,8 @@ class Fold:
             results=dict(self._results),
             warnings=tuple(self._warnings),
             tool_calls=tuple(self._calls),
+            notes=tuple(self._notes),
+            asked=tuple(self._asked),
             error=_error(outcome, cells, reason, self._death),
             origin=self._origin,
         )
