@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..errors import GitError, RunNotFound
 from .archive import (
     LARGEST,
     RUNS,
     Link,
+    News,
+    Place,
     Sign,
     checked_files,
     choose,
@@ -19,6 +21,7 @@ from .archive import (
     run_folder,
     sealed,
 )
+from .bulk import between, is_commit, listed, read
 from .git import Repository, branch_name
 from .gitexchange import TIMEOUT, Exchanged, Rules, exchange
 from .gitlinks import MARKER, ROOT, links, marker_problem, run_message, seal_of
@@ -152,6 +155,21 @@ class GitArchive:
             for run_id in ids if tip else ():
                 assert tip is not None
                 yield run_id, _contents(objects, _listed(objects, tip, run_id) or [])
+
+    def news(self, state: str) -> News:
+        tip = self.log.loose() or self._tip()
+        if tip == state:
+            return News(state)
+        if tip is None:
+            return News("", whole=True)
+        found = between(self.repository, state, tip) if is_commit(state) else None
+        if found is not None:
+            return found
+        self._tip()  # raises where it is no archive
+        return listed(self.repository, tip)
+
+    def read(self, places: Sequence[Place]) -> Iterator[tuple[str, dict[str, bytes]]]:
+        return read(self.repository, places) if places else iter(())
 
     def find(self, name: str) -> str:
         return choose(self, name)

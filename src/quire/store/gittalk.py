@@ -53,10 +53,14 @@ class Talk:
             raise self.broken()
         return data
 
-    def end(self) -> Said:
-        """Nothing more is said to it; what it came to."""
+    def hush(self) -> None:
+        """Nothing more is said to it; its answers may still be on their way."""
         with contextlib.suppress(OSError):
             self._in.close()
+
+    def end(self) -> Said:
+        """Nothing more is said to it; what it came to."""
+        self.hush()
         out = self._out.read()
         code = self._process.wait()
         self._err.seek(0)
