@@ -28,9 +28,10 @@ FIELDS = (
 )
 NAMES = tuple(field.name for field in FIELDS)
 STRONG = ("title", "task", "note", "result", "request", "error", "param", "heading")
-WEIGHTS = tuple(field.weight for field in FIELDS)
+WEIGHTS = {field.name: field.weight for field in FIELDS}
 # What does not depend on the run: the same for all runs of one version of a task.
-OF_THE_SOURCE = ("heading", "prose", "code")
+SHARED = ("heading", "prose", "code")
+OWN = tuple(name for name in NAMES if name not in SHARED)
 # Other words that people use for them.
 ALIASES = {
     "notes": "note",

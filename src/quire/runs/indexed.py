@@ -5,8 +5,9 @@ Pure. Everything is bounded, so that one talkative run costs an index no more th
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -45,6 +46,12 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    cells: tuple[tuple[str, str], ...]  # id and title of each
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Indexed:
     run_id: str
     task: str
@@ -56,18 +63,22 @@ class Indexed:
     by: str
     summary: str
     pieces: tuple[Piece, ...]  # what this run alone has
-    source: tuple[Piece, ...]  # what every run of this version of the task has
-    cells: tuple[tuple[str, str], ...]  # id and title of each
     facts: tuple[Fact, ...]
+    # What every run of this version of the task has, under the digest of the cells; None where
+    # whoever asked has that already.
+    version: bytes
+    source: Source | None
     error: str = ""  # the failure without what differs from run to run; see `failure.py`
     line: str = ""  # the line that failed
 
 
-def indexed(record: Record) -> Indexed:
+def indexed(record: Record, known: Container[bytes] = ()) -> Indexed:
+    """`known` are the versions of tasks whose source need not be told again."""
     asked = record.origin.get("asked")
     asked = asked if isinstance(asked, Mapping) else {}
     by = " on behalf of ".join(str(asked[key]) for key in ("by", "behalf") if asked.get(key))
     error = record.error
+    version = version_of(record)
     return Indexed(
         run_id=record.run_id,
         task=record.task,
@@ -79,9 +90,9 @@ def indexed(record: Record) -> Indexed:
         by=_brief(by, 200),
         summary=summary(record),
         pieces=tuple(_pieces(record, by)),
-        source=tuple(_source(record)),
-        cells=tuple((cell.id, _brief(cell.title, 120)) for cell in record.cells),
         facts=tuple(_facts(record)),
+        version=version,
+        source=None if version in known else source_of(record),
         error=fingerprint(error.name, error.value) if error else "",
         line=failing_line(record) if error else "",
     )
@@ -130,6 +141,18 @@ def _error(record: Record) -> Iterator[Piece]:
     line = failing_line(record)
     if line:
         yield Piece("error", error.cell, line)
+
+
+def version_of(record: Record) -> bytes:
+    cells = [(c.id, c.kind, c.title, c.source) for c in record.cells if INJECTED_TAG not in c.tags]
+    return hashlib.blake2b(repr(cells).encode(), digest_size=16).digest()
+
+
+def source_of(record: Record) -> Source:
+    return Source(
+        tuple((cell.id, _brief(cell.title, 120)) for cell in record.cells),
+        tuple(_source(record)),
+    )
 
 
 def _source(record: Record) -> Iterator[Piece]:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .fields import FIELDS
+from .fields import WEIGHTS
 from .indexed import Piece
-from .query import COMMON, Query, Term
+from .query import Query, Term
 from .summary import one_line
 
 WIDTH = 160  # characters of a snippet
-_WEIGHTS = {field.name: field.weight for field in FIELDS}
 _ENDING = re.compile(r"(ations?|ings?|edly|ed|ies|es|s|e|ly|y)$")
 _WORD = re.compile(r"[^\W_]+")
 
@@ -37,21 +36,18 @@ class Matcher:
 
     def literal(self, pieces: Sequence[Piece]) -> bool:
         """Whether what counts to the letter is there to the letter."""
-        for group in self.query.groups:
-            if all(term.exact for term in group):
-                if not any(_stands(term, pieces) for term in group):
-                    return False
-        return not any(term.exact and _stands(term, pieces) for term in self.query.excluded)
+        exact = [group for group in self.query.groups if all(term.exact for term in group)]
+        return all(any(_stands(term, pieces) for term in group) for group in exact)
 
     def weight(self, pieces: Sequence[Piece]) -> float:
         """How well it is met beyond the words: said as it was typed, and close together."""
         best, whole = 0.0, 0.0
         for piece in pieces:
             if self._whole and self._whole in _flat(piece.text):
-                whole = max(whole, _WEIGHTS[piece.field])
+                whole = max(whole, WEIGHTS[piece.field])
             found = sum(1 for term, p in self._terms if _fits(term, piece) and p.search(piece.text))
             if found > 1:
-                best = max(best, found / len(self._terms) * _WEIGHTS[piece.field])
+                best = max(best, found / len(self._terms) * WEIGHTS[piece.field])
         return whole * 0.1 + best * 0.05
 
     def covered(self, pieces: Sequence[Piece]) -> float:
@@ -60,7 +56,7 @@ class Matcher:
             return 0.0
         total = 0.0
         for term, pattern in self._terms:
-            there = [_WEIGHTS[p.field] for p in pieces if _fits(term, p) and pattern.search(p.text)]
+            there = [WEIGHTS[p.field] for p in pieces if _fits(term, p) and pattern.search(p.text)]
             total += 0.6 + 0.04 * max(there) if there else 0.0
         return total / len(self._terms)
 
@@ -71,7 +67,7 @@ class Matcher:
             if marks:
                 terms = len({which for which, _, _ in marks})
                 whole = 5.0 if self._whole and self._whole in _flat(piece.text) else 0.0
-                scored.append((terms * 4 + whole + _WEIGHTS[piece.field], -at, piece, marks))
+                scored.append((terms * 4 + whole + WEIGHTS[piece.field], -at, piece, marks))
         scored.sort(key=lambda one: one[:2], reverse=True)
         out: list[Spot] = []
         for _, _, piece, marks in scored:
@@ -144,7 +140,3 @@ def _spot(piece: Piece, marks: list[tuple[int, int]]) -> Spot:
             if at >= 0 and word:
                 inside.append((at + shift, at + len(word) + shift))
     return Spot(piece.field, piece.cell, f"{head}{shown}{tail}", tuple(inside))
-
-
-def telling(words: Iterable[str]) -> list[str]:
-    return [word for word in words if word.casefold() not in COMMON]

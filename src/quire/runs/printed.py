@@ -32,6 +32,8 @@ def scrubbed(text: str) -> str:
 
 def plain(text: str) -> str:
     """Without escape sequences and control characters; what turns text around is named."""
+    if text.isprintable():
+        return text  # so most short texts are, and nothing of theirs would go
     return _TURNS.sub(_named, _CONTROL.sub("", _ESCAPE.sub("", _overwritten(scrubbed(text)))))
 
 

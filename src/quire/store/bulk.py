@@ -85,14 +85,19 @@ def read(repository: Repository, places: Sequence[Place]) -> Iterator[tuple[str,
     with Talk(repository, "cat-file", "--batch", "--buffer") as talk:
         asking = threading.Thread(target=_ask, args=(talk, places), daemon=True)
         asking.start()
-        for place in places:
-            files: dict[str, bytes] = {}
-            for name, id_ in zip(READ, place.files, strict=True):
-                data = _answer(talk) if id_ else None
-                if data is not None:
-                    files[name] = data
-            yield place.run_id, files
-        asking.join()
+        try:
+            for place in places:
+                files: dict[str, bytes] = {}
+                for name, id_ in zip(READ, place.files, strict=True):
+                    data = _answer(talk) if id_ else None
+                    if data is not None:
+                        files[name] = data
+                yield place.run_id, files
+        except BaseException:  # whoever reads may have had enough
+            talk.abandon()
+            raise
+        finally:
+            asking.join()
 
 
 def _ask(talk: Talk, places: Sequence[Place]) -> None:

@@ -70,6 +70,10 @@ class Talk:
         """git ended in the middle of an answer."""
         return refused(self.end(), [self.name])
 
+    def abandon(self) -> None:
+        """Whatever it still has to say: it may wait for somebody who reads no more."""
+        self._process.kill()
+
     def close(self) -> None:
         for pipe in (self._in, self._out):
             with contextlib.suppress(OSError):

@@ -1,9 +1,10 @@
 """The tables of the index, and how a run gets into them.
 
 runs    one row for each run: what filters look at
-words   the full text of each run, one column for each field; holds no copy of the text
+words   the full text that is a run's own, one column for each field; holds no copy of it
+shared  the full text of the source, once for all runs of one version of a task
 docs    the pieces of text that are a run's own, for snippets; compressed
-sources the pieces that all runs of one version of a task share; compressed
+sources the pieces of the source; compressed
 facts   parameters and results, by name and value
 """
 
@@ -16,11 +17,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..runs.fields import NAMES
-from ..runs.indexed import Fact, Indexed, Piece, moment
+from ..runs.fields import OWN, SHARED
+from ..runs.indexed import Fact, Indexed, Piece, Source, moment
 
 VERSION = 1
 APPLICATION = 0x71726478
+_TOKENS = "content='', tokenize='porter unicode61 remove_diacritics 2'"
 SCHEMA = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE names(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL,
@@ -31,6 +33,7 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, task INTE
                   source INTEGER NOT NULL, error INTEGER, line INTEGER);
 CREATE INDEX runs_started ON runs(started);
 CREATE INDEX runs_task ON runs(task, started);
+CREATE INDEX runs_source ON runs(source);
 CREATE INDEX runs_error ON runs(error) WHERE error IS NOT NULL;
 CREATE INDEX runs_line ON runs(line) WHERE line IS NOT NULL;
 CREATE TABLE docs(id INTEGER PRIMARY KEY, body BLOB NOT NULL);
@@ -38,14 +41,14 @@ CREATE TABLE sources(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, body B
 CREATE TABLE facts(name INTEGER NOT NULL, value NOT NULL, run INTEGER NOT NULL,
                    PRIMARY KEY(name, value, run)) WITHOUT ROWID;
 CREATE TABLE damaged(run_id TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5({", ".join(NAMES)}, content='',
-                                      tokenize='porter unicode61 remove_diacritics 2');
-INSERT INTO words(words, rank) VALUES('automerge', 8);
+CREATE VIRTUAL TABLE words USING fts5({", ".join(OWN)}, {_TOKENS});
+CREATE VIRTUAL TABLE shared USING fts5({", ".join(SHARED)}, {_TOKENS});
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 """
 _ADD_RUN = "INSERT INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"
-_ADD_WORDS = f"INSERT INTO words(rowid, {', '.join(NAMES)}) VALUES(?{',?' * len(NAMES)})"
+_ADD_WORDS = f"INSERT INTO words(rowid, {', '.join(OWN)}) VALUES(?{',?' * len(OWN)})"
+_ADD_SHARED = f"INSERT INTO shared(rowid, {', '.join(SHARED)}) VALUES(?{',?' * len(SHARED)})"
 _LEVEL = 3
 # JSON has these apart from numbers and texts; SQLite does not.
 _CONSTANTS: dict[Any, bytes] = {True: b"true", False: b"false", None: b"null"}
@@ -73,7 +76,7 @@ class Writer:
     def __init__(self, con: sqlite3.Connection) -> None:
         self.con = con
         self._names: dict[tuple[str, str], int] = {}
-        self._sources: dict[bytes, int] = {}
+        self.versions: dict[bytes, int] = {}  # of tasks, whose source is here
         (last,) = con.execute("SELECT coalesce(max(id), 0) FROM docs").fetchone()
         self._next = int(last) + 1
 
@@ -95,7 +98,7 @@ class Writer:
                 continue
             at, self._next = self._next, self._next + 1
             rows.append(self._row(at, one, local))
-            words.append((at, *_columns(one)))
+            words.append((at, *_columns(one.pieces, OWN)))
             docs.append((at, _packed(_doc(one))))
             facts += [(self.name(f"{f.kind}s", f.name), stored(f.value), at) for f in one.facts]
         self.con.executemany(_ADD_RUN, rows)
@@ -134,19 +137,21 @@ class Writer:
         return found
 
     def _source(self, one: Indexed) -> int:
-        body = json.dumps([one.cells, _listed(one.source)]).encode()
-        digest = hashlib.blake2b(body, digest_size=16).digest()
-        found = self._sources.get(digest)
+        found = self.versions.get(one.version)
         if found is None:
-            row = (digest, zlib.compress(body, _LEVEL))
-            self.con.execute("INSERT OR IGNORE INTO sources(digest, body) VALUES(?,?)", row)
-            (found,) = self.con.execute(
-                "SELECT id FROM sources WHERE digest = ?", (digest,)
-            ).fetchone()
-            if len(self._sources) > 50_000:
-                self._sources.clear()
-            self._sources[digest] = found
+            sql = "SELECT id FROM sources WHERE digest = ?"
+            row = self.con.execute(sql, (one.version,)).fetchone()
+            found = int(row[0]) if row is not None else self._add_source(one)
+            self.versions[one.version] = found
         return found
+
+    def _add_source(self, one: Indexed) -> int:
+        source = one.source or Source((), ())
+        row = (one.version, _packed([source.cells, _listed(source.pieces)]))
+        at = self.con.execute("INSERT INTO sources(digest, body) VALUES(?,?)", row).lastrowid
+        assert at is not None
+        self.con.execute(_ADD_SHARED, (at, *_columns(source.pieces, SHARED)))
+        return at
 
     def remove(self, run_ids: Iterable[str]) -> int:
         """Its words stay behind, and lead nowhere: without their text they cannot be taken out."""
@@ -163,9 +168,9 @@ class Writer:
         self.con.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
 
 
-def _columns(one: Indexed) -> list[str]:
-    found: dict[str, list[str]] = {name: [] for name in NAMES}
-    for piece in (*one.pieces, *one.source):
+def _columns(pieces: Iterable[Piece], names: Sequence[str]) -> list[str]:
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for piece in pieces:
         found[piece.field].append(piece.text)
     return [_clean("\n".join(texts)) for texts in found.values()]
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..runs.fields import NAMES, STRONG, WEIGHTS
 from ..runs.indexed import Fact, Piece
 from ..runs.matching import Matcher, Spot
-from ..runs.query import Comparison, Query, Term
+from ..runs.query import Comparison, Query
 from . import indexwriter
+from .asking import Asking
 from .indexwriter import mark, stored, unpacked
 
-CANDIDATES = 400  # of one way to meet a query, the newest
-LOOKED_AT = 60  # of those, the best: their text is read
-FEW = 20_000  # runs that a filter may leave for their ids to be listed
-_BM25 = f"bm25(words, {', '.join(map(str, WEIGHTS))})"
+LOOKED_AT = 60  # of the candidates, the best: their text is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +56,20 @@ class Row:
 
 
 def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) -> list[Row]:
+    """The best first: what has all of it in strong fields, what has all of it, what has some."""
     if not query.groups:
         return newest(con, filters, limit)
     matcher = Matcher(query)
+    conditions = _conditions(filters) if filters else ("", [])
+    ask = Asking(con, query, *conditions)
     out: list[Row] = []
     seen: set[int] = set()
-    for expression in _ways(query):
-        found = [one for one in _candidates(con, expression, filters) if one[0] not in seen]
+    for strict, way in ((True, ask.strong), (True, ask.all), (False, ask.some)):
+        found = [(at, score) for at, score in way().items() if at not in seen]
         seen.update(at for at, _ in found)
-        out += _best(con, matcher, found, limit - len(out), strict=True)
+        out += _best(con, matcher, found, limit - len(out), strict=strict)
         if len(out) >= limit:
-            return out
-    some = _some(con, query)
-    if some:
-        found = [one for one in _candidates(con, some, filters) if one[0] not in seen]
-        out += _best(con, matcher, found, limit - len(out), strict=False)
+            break
     return out
 
 
@@ -89,11 +85,12 @@ def _best(
     found.sort(key=lambda one: (-one[1], -one[0]))
     top = max((score for _, score in found), default=1.0) or 1.0
     scored: list[tuple[float, int, Row]] = []
+    sources: dict[int, Any] = {}
     # What counts to the letter may stand in none of the first: then more are read.
     for at, (rowid, score) in enumerate(found):
         if at >= max(LOOKED_AT, 2 * limit) and len(scored) >= limit:
             break
-        row = read(con, rowid)
+        row = read(con, rowid, sources)
         if row is None or not matcher.literal(row.pieces):
             continue
         weight = score / top + matcher.weight(row.pieces)
@@ -101,36 +98,7 @@ def _best(
             weight += 2.0 * matcher.covered(row.pieces)
         scored.append((weight, rowid, row))
     scored.sort(key=lambda one: one[:2], reverse=True)
-    return [_with_spots(row, matcher) for _, _, row in scored[: max(0, limit)]]
-
-
-def _with_spots(row: Row, matcher: Matcher) -> Row:
-    values = {name: getattr(row, name) for name in Row.__slots__}
-    return Row(**{**values, "spots": matcher.spots(row.pieces)})
-
-
-def _candidates(
-    con: sqlite3.Connection, expression: str, filters: Filters
-) -> list[tuple[int, float]]:
-    """The newest that fit, each with how well: without a limit, a common word would be slow."""
-    where, values = "", []
-    if filters:
-        where, values = _narrowed(con, filters)
-    sql = (
-        f"SELECT rowid, -{_BM25} FROM words WHERE words MATCH ? {where} "
-        f"ORDER BY rowid DESC LIMIT {CANDIDATES}"
-    )
-    return con.execute(sql, (expression, *values)).fetchall()
-
-
-def _narrowed(con: sqlite3.Connection, filters: Filters) -> tuple[str, list[Any]]:
-    conditions, values = _conditions(filters)
-    inner = f"SELECT r.id FROM runs r WHERE {conditions}"
-    (count,) = con.execute(f"SELECT count(*) FROM ({inner} LIMIT {FEW + 1})", values).fetchone()
-    if count <= FEW:
-        # The plus keeps SQLite from asking the full text once for each of them.
-        return f"AND +rowid IN ({inner})", values
-    return f"AND EXISTS ({inner} AND r.id = words.rowid)", values
+    return [replace(row, spots=matcher.spots(row.pieces)) for _, _, row in scored[: max(0, limit)]]
 
 
 def _conditions(filters: Filters) -> tuple[str, list[Any]]:
@@ -166,76 +134,48 @@ def _compared(comparison: Comparison) -> tuple[str, list[Any]]:
     return f"value {sign} ? AND typeof(value) IN {kinds}", [value]
 
 
-# Ways to meet a query, the best first.
-
-
-def _ways(query: Query) -> Iterator[str]:
-    everything = " AND ".join(_group(group) for group in query.groups)
-    without = "".join(f" NOT {_term(term)}" for term in query.excluded)
-    yield f"({{{' '.join(STRONG)}}} : ({everything})){without}"
-    yield f"({everything}){without}"
-
-
-def _some(con: sqlite3.Connection, query: Query) -> str:
-    """Any of the words, where not all are met together; the rare ones, which tell runs apart."""
-    groups = [g for g in query.groups if not any(term.exact and term.quoted for term in g)]
-    if len(query.groups) < 2 or not groups:
-        return ""
-    counted = sorted((_count(con, group), at) for at, group in enumerate(groups))
-    there = [(count, at) for count, at in counted if count]
-    kept = [at for count, at in there if count <= max(8 * there[0][0], CANDIDATES)]
-    if not kept:
-        return ""
-    must = [g for g in query.groups if g not in groups]
-    parts = [f"({' OR '.join(_group(groups[at]) for at in kept)})", *map(_group, must)]
-    return " AND ".join(parts) + "".join(f" NOT {_term(term)}" for term in query.excluded)
-
-
-def _count(con: sqlite3.Connection, group: Sequence[Term]) -> int:
-    sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 5000)"
-    (count,) = con.execute(sql, (_group(group),)).fetchone()
-    return int(count)
-
-
-def _group(group: Sequence[Term]) -> str:
-    return "(" + " OR ".join(map(_term, group)) + ")" if len(group) > 1 else _term(group[0])
-
-
-def _term(term: Term) -> str:
-    text = '"' + term.text.replace('"', '""') + '"' + ("*" if term.prefix else "")
-    return f"({{{term.field}}} : {text})" if term.field in NAMES else text
-
-
 # Rows.
 
-_RUN = """SELECT r.id, r.run_id, t.name, i.name, r.outcome, r.started, r.duration, b.name, r.local
+_RUN = """SELECT r.id, r.run_id, t.name, i.name, r.outcome, r.started, r.duration, b.name, r.local,
+r.source
 FROM runs r JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title
 JOIN names b ON b.id = r.by """
 
 
-def read(con: sqlite3.Connection, rowid: int) -> Row | None:
-    """None for one that has been removed."""
-    found = con.execute(
-        "SELECT d.body, s.body FROM runs r JOIN docs d ON d.id = r.id "
-        "JOIN sources s ON s.id = r.source WHERE r.id = ?",
-        (rowid,),
-    ).fetchone()
-    if found is None:
-        return None
+def read(con: sqlite3.Connection, rowid: int, sources: dict[int, Any] | None = None) -> Row | None:
+    """None for one that has been removed. `sources` are those that were read before."""
     head = con.execute(_RUN + "WHERE r.id = ?", (rowid,)).fetchone()
-    summary, parent, error, line, pieces, facts = unpacked(found[0])
-    cells, source = unpacked(found[1])
+    if head is None:
+        return None
+    (body,) = con.execute("SELECT body FROM docs WHERE id = ?", (rowid,)).fetchone()
+    summary, parent, error, line, pieces, facts = unpacked(body)
+    cells, source = _read_source(con, head[9], {} if sources is None else sources)
     return Row(
-        *head[:8],
+        id=head[0],
+        run_id=head[1],
+        task=head[2],
+        title=head[3],
+        outcome=head[4],
+        started=head[5],
+        duration=head[6],
+        by=head[7],
         local=bool(head[8]),
         summary=summary,
         parent=parent,
         error=error,
         line=line,
-        pieces=(*indexwriter.pieces(pieces), *indexwriter.pieces(source)),
+        pieces=(*indexwriter.pieces(pieces), *source),
         facts=tuple(indexwriter.facts(facts)),
-        cells=tuple((cell, title) for cell, title in cells),
+        cells=cells,
     )
+
+
+def _read_source(con: sqlite3.Connection, at: int, known: dict[int, Any]) -> Any:
+    if at not in known:
+        (body,) = con.execute("SELECT body FROM sources WHERE id = ?", (at,)).fetchone()
+        cells, source = unpacked(body)
+        known[at] = tuple((cell, title) for cell, title in cells), indexwriter.pieces(source)
+    return known[at]
 
 
 def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Row]:
@@ -282,6 +222,11 @@ def before(con: sqlite3.Connection, row: Row) -> Row | None:
         (row.id, row.started, row.id),
     ).fetchone()
     return read(con, found[0]) if found else None
+
+
+def ids_from(con: sqlite3.Connection, first: str) -> set[str]:
+    """Ids sort by time: those that are not older than this one."""
+    return {at for (at,) in con.execute("SELECT run_id FROM runs WHERE run_id >= ?", (first,))}
 
 
 def by_id(con: sqlite3.Connection, run_id: str) -> Row | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,7 +99,7 @@ def _apply(ws: Workspace, writer: Writer, news: News, done: Caught, progress: Pr
         here |= searching.damaged(con).keys()
         gone = sorted(here - {place.run_id for place in places})
         places = [place for place in places if place.run_id not in here]
-    for at, batch in enumerate(_batches(_read(ws, places))):
+    for at, batch in enumerate(_batches(_read(ws, places, writer.versions))):
         with _transaction(writer):
             done.added += _put(writer, batch)
         progress(min(len(places), (at + 1) * BATCH), len(places))
@@ -127,7 +128,7 @@ def rebuild(ws: Workspace, progress: Progress = silent) -> Caught:
         writer.set("where", ws.archive.where)
         news = _news(ws, "")
         places = news.added
-        for at, batch in enumerate(_batches(_read(ws, places))):
+        for at, batch in enumerate(_batches(_read(ws, places, writer.versions))):
             done.added += _put(writer, batch)
             progress(min(len(places), (at + 1) * BATCH), len(places))
         done.added += writer.add(_local_runs(ws, writer), local=True)
@@ -139,17 +140,17 @@ def rebuild(ws: Workspace, progress: Progress = silent) -> Caught:
 Read = tuple[str, Indexed | None, str]  # the run, what is indexed of it, else why nothing is
 
 
-def _read(ws: Workspace, places: Sequence[Place]) -> Iterator[Read]:
+def _read(ws: Workspace, places: Sequence[Place], known: Container[bytes]) -> Iterator[Read]:
     for run_id, files in ws.archive.read(places):
-        yield read_indexed(run_id, files)
+        yield read_indexed(run_id, files, known)
 
 
-def read_indexed(run_id: str, files: dict[str, bytes]) -> Read:
+def read_indexed(run_id: str, files: dict[str, bytes], known: Container[bytes]) -> Read:
     try:
         record = read_record(files)
         if record.run_id != run_id:
             return run_id, None, f"its record says that it is {record.run_id!r}"
-        return run_id, indexed(record), ""
+        return run_id, indexed(record, known), ""
     except KeyError as error:
         return run_id, None, f"{error} is missing"
     except _UNREADABLE as error:
@@ -183,10 +184,11 @@ def _local(ws: Workspace, index: Index) -> bool:
         return any(True for _ in _unknown(ws, con))
 
 
-def _unknown(ws: Workspace, con: Any) -> Iterator[str]:
-    for run_id in _newest_local(ws):
-        row = con.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-        if row is None and _is_over(ws, run_id):
+def _unknown(ws: Workspace, con: sqlite3.Connection) -> Iterator[str]:
+    names = _newest_local(ws)
+    known = searching.ids_from(con, names[-1]) if names else set()
+    for run_id in names:
+        if run_id not in known and _is_over(ws, run_id):
             yield run_id
 
 
