@@ -50,6 +50,13 @@ class Matcher:
                 best = max(best, found / len(self._terms) * WEIGHTS[piece.field])
         return whole * 0.1 + best * 0.05
 
+    def missing(self, pieces: Sequence[Piece]) -> tuple[str, ...]:
+        return tuple(
+            term.text
+            for term, pattern in self._terms
+            if not any(_fits(term, p) and pattern.search(p.text) for p in pieces)
+        )
+
     def covered(self, pieces: Sequence[Piece]) -> float:
         """The share of its terms that are there, those in strong fields counting more."""
         if not self._terms:

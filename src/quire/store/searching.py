@@ -53,6 +53,7 @@ class Row:
     facts: tuple[Fact, ...] = field(default=(), repr=False)
     cells: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     spots: tuple[Spot, ...] = ()
+    missing: tuple[str, ...] = ()  # words of the query that it does not have
 
 
 def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) -> list[Row]:
@@ -98,7 +99,15 @@ def _best(
             weight += 2.0 * matcher.covered(row.pieces)
         scored.append((weight, rowid, row))
     scored.sort(key=lambda one: one[:2], reverse=True)
-    return [replace(row, spots=matcher.spots(row.pieces)) for _, _, row in scored[: max(0, limit)]]
+    best = [row for _, _, row in scored[: max(0, limit)]]
+    return [
+        replace(
+            row,
+            spots=matcher.spots(row.pieces),
+            missing=() if strict else matcher.missing(row.pieces),
+        )
+        for row in best
+    ]
 
 
 def _conditions(filters: Filters) -> tuple[str, list[Any]]:

@@ -334,6 +334,10 @@ class NotebookExecutor:
             self.not_pushed = error
         with suppress(QuireError):  # it is still owed, and `quire doctor` says so
             tidy(self.workspace)
+        if self.workspace.engine.outlives:
+            from .index import later  # a process that ends with its run has no need of it
+
+            later(self.workspace)
 
     def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
         """A cell called. Runs on the call server's thread."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import AmbiguousRun, QuireError, RunNotFound, StorageError
+from ..errors import AmbiguousRun, QuireError, RunNotFound, StorageError, UsageError
 from ..runs.archived import NOTEBOOK, read_record, source_name
 from ..runs.record import Record
 from ..store.runs import RunFolder
@@ -68,6 +68,18 @@ def _only_archived(workspace: Workspace, name: str, not_here: RunNotFound) -> Fo
         raise
     except RunNotFound:
         raise not_here from None
+
+
+def only(record: Record, name: str) -> Record:
+    """The record with one of its cells, by id, a unique beginning of one, or title."""
+    cells = record.cells
+    hits = [c for c in cells if c.id == name] or [c for c in cells if name and c.title == name]
+    hits = hits or [c for c in cells if name and c.id.startswith(name)]
+    if len(hits) != 1:
+        many = f"has {len(hits)} cells {name!r}" if hits else f"has no cell {name!r}"
+        ids = ", ".join(c.id for c in (hits or cells)[:6])
+        raise UsageError(f"{record.run_id} {many}", hint=f"give the id of one: {ids}")
+    return replace(record, cells=(hits[0],))
 
 
 def find_archived(workspace: Workspace, name: str) -> Found:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...runs.plan import jsonable
-from ...runs.printed import plain
+from ...runs.printed import plain, visible
 from ...runs.record import CellRecord, Record
 from ...runs.summary import one_line, took
 from ...store.runs import RunFolder
@@ -101,19 +102,26 @@ def runs(app: App, limit: int, as_json: bool) -> None:
 @click.argument("run", default="last")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 @click.option("--all", "everything", is_flag=True, help="Outputs in full.")
+@click.option("--cell", metavar="CELL", help="Only this cell: its source and its outputs.")
 @click.pass_obj
-def show(app: App, run: str, as_json: bool, everything: bool) -> None:
+def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) -> None:
     """Show a run: outcome, parameters, results, cells with their outputs.
 
     RUN is an id, a unique beginning of one, or `last`.
     """
-    from ...verbs.runs import find
+    from ...verbs.runs import find, only
 
     app.json_asked = as_json
     found = find(app.workspace(), run)
     record = found.record
+    if cell is not None:
+        record = only(record, cell)
+        found = replace(found, record=record)
     if as_json:
         emit_json(app, as_data(found))
+        return
+    if cell is not None:
+        _show_one(app, record.cells[0], everything)
         return
     term = app.terminal
     term.out(term.paint(one_line(record.title or record.task), "bold"))
@@ -134,12 +142,20 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     for warning in record.warnings:
         term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
-    for number, cell in enumerate(record.cells):
-        _show_cell(app, number, cell, everything)
+    for number, one in enumerate(record.cells):
+        _show_cell(app, number, one, everything)
     if record.error is not None and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
     term.out(f"notebook: {where}")
+
+
+def _show_one(app: App, cell: CellRecord, everything: bool) -> None:
+    for line in visible(cell.source).split("\n"):
+        app.terminal.out(line)
+    _show_cell(app, None, cell, everything)
+    if cell.error is not None:
+        app.terminal.err(plain("\n".join(cell.error.traceback) or cell.error.name))
 
 
 def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]:
@@ -154,13 +170,14 @@ def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]
         yield f"archived: {one_line(str(archived['archive']))}"
 
 
-def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> None:
+def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool) -> None:
     term = app.terminal
     if cell.kind != "code":
         return
     status = term.paint(cell.status, COLOUR.get(cell.status, ""))
     title = plain(cell.title)
-    term.out(f"\n[{number}] {cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
+    place = "" if number is None else f"[{number}] "
+    term.out(f"\n{place}{cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
     for output in cell.outputs:
         lines = plain(output_text(output)).rstrip("\n").split("\n")
         cut = 0
