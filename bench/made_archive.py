@@ -39,15 +39,12 @@ from quire.store.gitlinks import ROOT
 START = datetime(2025, 1, 6, tzinfo=UTC)
 PER_COMMIT = 500
 VERSIONS = 5
-SUBJECTS = (
-    "orders customers invoices payments refunds sessions clicks impressions sensors turbines grids "
-    "prompts completions embeddings tokens transcripts reviews tickets patients trials samples "
-    "images tiles forecasts budgets positions trades quotes routes parcels shipments inventory"
-).split()
-DEEDS = (
-    "load clean merge evaluate train score forecast reconcile audit deduplicate sample validate "
-    "export summarise cluster rank backfill monitor calibrate annotate"
-).split()
+_SUBJECTS = """orders customers invoices payments refunds sessions clicks impressions sensors
+turbines grids prompts completions embeddings tokens transcripts reviews tickets patients trials
+samples images tiles forecasts budgets positions trades quotes routes parcels shipments inventory"""
+_DEEDS = """load clean merge evaluate train score forecast reconcile audit deduplicate sample
+validate export summarise cluster rank backfill monitor calibrate annotate"""
+SUBJECTS, DEEDS = _SUBJECTS.split(), _DEEDS.split()
 REGIONS = ("eu", "us", "apac", "latam", "africa")
 PEOPLE = ("ada", "grace", "linus", "margaret", "ci-bot", "agent-7", "agent-12")
 FAILURES = (
@@ -76,10 +73,8 @@ class Words:
     @classmethod
     def made(cls, seed: int, count: int = 20_000) -> Words:
         draw = random.Random(seed)
-        heads, tails = (
-            "b c d f g h k l m n p r s t v st tr pl".split(),
-            "a e i o u ai ou en ar".split(),
-        )
+        heads = (*"bcdfghklmnprstv", "st", "tr", "pl")
+        tails = (*"aeiou", "ai", "ou", "en", "ar")
 
         def word() -> str:
             return "".join(
@@ -154,8 +149,9 @@ def _files(stem: str, source: str, fails: bool) -> dict[str, bytes]:
                 {"region": "eu", "limit": 1000, "seed": 0})  # fmt: skip
     told = plan.as_json({"kind": "native", "language": "python", "name": "python3"})
     events: list[Event] = [
-        RunStarted("@@run@@", "@@uuid@@", "@@at@@", path, document.title, plan.cells_as_json(), told),
-        OriginNoted({"interpreter": {"version": "3.11.7"}, "platform": "Linux", "packages": PACKAGES},
+        RunStarted("@@run@@", "@@uuid@@", "@@at@@", path, document.title,
+                   plan.cells_as_json(), told),
+        OriginNoted({"interpreter": {"version": "3.11"}, "platform": "Linux", "packages": PACKAGES},
                     {"name": "quire", "version": "1"}, {"commit": "ab" * 20, "branch": "main"},
                     {"by": "@@by@@"}),
     ]  # fmt: skip

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-
 import retrieval
+
 from quire.runs.indexed import indexed
 from quire.runs.query import parse
 from quire.store.index import Index
@@ -15,11 +12,11 @@ from quire.store.searching import Filters, search
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     made = Index(tmp_path_factory.mktemp("index"))
     with made.rebuilding() as writer:
         writer.add(indexed(record) for record, _ in retrieval.runs())
-    yield made
+    return made
 
 
 def missed(index: Index, first: int) -> list[str]:

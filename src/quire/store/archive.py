@@ -21,6 +21,7 @@ from ..errors import AmbiguousRun, RunNotFound, UsageError
 
 RUNS = "runs"
 READ = ("record.json", "notebook.ipynb")  # what a search looks into
+DIGEST = "DIGEST.md"  # what many runs came to, on one page; made from them, and no proof of them
 LARGEST = 256_000_000  # bytes of one file; what is larger is not read
 _ID = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})-[0-9]{6}-[a-z0-9-]{1,150}")
 _NAME = re.compile(r"record\.json|notebook\.ipynb|attestation\.json|source(\.[A-Za-z0-9]{1,10})?")
@@ -101,6 +102,10 @@ class Archive(Protocol):
         """Oldest first. Never raises for what somebody else has put there."""
         ...
 
+    def write_digest(self, data: bytes) -> str:
+        """Beside the runs; its place. The same again changes nothing."""
+        ...
+
     def witness_problem(self) -> str | None:
         """What the archive has lost of what it once acknowledged here."""
         ...
@@ -148,6 +153,12 @@ def sealed(run_id: str, after: str, files: Mapping[str, bytes]) -> bytes:
         f"sha256 {hashlib.sha256(data).hexdigest()} {name}" for name, data in sorted(files.items())
     ]
     return "\n".join(lines).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def sealed_digest(after: str, data: bytes) -> bytes:
+    """What a seal of the digest signs: nothing that could be taken for a run."""
+    digest = hashlib.sha256(data).hexdigest()
+    return f"quire digest 1\nafter {after}\nsha256 {digest} {DIGEST}\n".encode()
 
 
 def checked_seal(seal: str) -> str:

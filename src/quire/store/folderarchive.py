@@ -24,6 +24,7 @@ from pathlib import Path
 from ..errors import RunNotFound, StorageError
 from . import journal
 from .archive import (
+    DIGEST,
     LARGEST,
     READ,
     Link,
@@ -129,6 +130,12 @@ class FolderArchive:
         if self._sign is not None:
             told["seal"] = checked_seal(self._sign(sealed(run_id, after, files)))
         return json.dumps(told).encode() + b"\n"
+
+    def write_digest(self, data: bytes) -> str:
+        with disk(str(self.folder)):
+            _make_folder(self.folder)
+        write_atomic(self.folder / DIGEST, data, durable=False)
+        return str(self.folder / DIGEST)
 
     # Reading.
 

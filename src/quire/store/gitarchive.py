@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..errors import GitError, RunNotFound
 from .archive import (
+    DIGEST,
     LARGEST,
     RUNS,
     Link,
@@ -24,7 +25,16 @@ from .archive import (
 from .bulk import between, is_commit, listed, read
 from .git import Repository, branch_name
 from .gitexchange import TIMEOUT, Exchanged, Rules, exchange
-from .gitlinks import MARKER, ROOT, links, marker_problem, run_message, seal_of
+from .gitlinks import (
+    MARKER,
+    ROOT,
+    digest_message,
+    is_digest,
+    links,
+    marker_problem,
+    run_message,
+    seal_of,
+)
 from .gitlog import CheckedOut, GitLog, Look, Step
 from .gitread import Commit, Entry, Objects, entries, tree
 from .gittidy import tidy
@@ -108,6 +118,26 @@ class GitArchive:
         if problem:
             raise GitError(f"the branch {self.branch} {problem}", hint=OTHER_NAME)
 
+    def write_digest(self, data: bytes) -> str:
+        """Sealed, and only onto the tip that was looked at, as runs are."""
+        missing: tuple[str, ...] = ()
+        parent: str | None = None
+
+        def make(look: Look) -> list[Step]:
+            nonlocal parent, missing
+            parent = look.tip
+            self._must_be_ours(look)
+            if look.tip is None:
+                raise RunNotFound("the archive is empty", hint="run a task first")
+            missing = self._witness.missing(look.tip)
+            same = look.found[DIGEST] == data
+            return [] if same else [Step({DIGEST: data}, digest_message(data, self._sign))]
+
+        commit = self.log.change(make, (MARKER, DIGEST))
+        if commit is not None and commit != parent:
+            self._witness.write((commit,), missing)
+        return f"{self.branch}:{DIGEST}"
+
     # Reading.
 
     def path(self, run_id: str) -> str:
@@ -189,8 +219,7 @@ class GitArchive:
 
     def push(self, remote: str, timeout: float = TIMEOUT) -> Exchanged:
         """Send what only we have, take what only they have."""
-        # Every archive begins for itself; its first commit adds no run.
-        rules = Rules(self._check, lambda commit: not commit.parents, self._remake, self._moving)
+        rules = Rules(self._check, _adds_no_run, self._remake, self._moving)
         return exchange(self.log, remote, rules, timeout)
 
     def _check(self, ours: str | None, theirs: str | None) -> None:
@@ -245,6 +274,11 @@ class GitArchive:
 
     def tidy(self) -> None:
         tidy(self.repository)
+
+
+def _adds_no_run(commit: Commit) -> bool:
+    """Every archive begins for itself, and a digest is made anew where there are more runs."""
+    return not commit.parents or is_digest(commit)
 
 
 def _listed(objects: Objects, tip: str, run_id: str) -> list[Entry] | None:

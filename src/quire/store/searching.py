@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..runs.digest import Told
 from ..runs.indexed import Fact, Piece
 from ..runs.matching import Matcher, Spot
 from ..runs.query import Comparison, Query
@@ -245,6 +246,27 @@ def by_id(con: sqlite3.Connection, run_id: str) -> Row | None:
 
 def _rows(con: sqlite3.Connection, ids: Iterable[int]) -> list[Row]:
     return [row for at in ids if (row := read(con, at)) is not None]
+
+
+def told(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Told]:
+    """The newest that fit, for a digest; oldest first."""
+    conditions, values = _conditions(filters)
+    sql = (
+        f"SELECT r.run_id, t.name, i.name, r.outcome, r.started, d.body FROM runs r "
+        f"JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title "
+        f"JOIN docs d ON d.id = r.id WHERE {conditions} ORDER BY r.started DESC, r.id DESC LIMIT ?"
+    )
+    found = [_told(*row) for row in con.execute(sql, (*values, limit))]
+    return found[::-1]
+
+
+def _told(run_id: str, task: str, title: str, outcome: str, started: float, body: bytes) -> Told:
+    _, _, failure, _, pieces, facts = unpacked(body)
+    errors = [text for field, _, text in pieces if field == "error"]
+    notes = tuple(text for field, _, text in pieces if field == "note")
+    results = tuple((name, value) for kind, name, value in facts if kind == "result")
+    said = errors[0] if errors else ""
+    return Told(run_id, task, title, outcome, started, said, failure, notes, results)
 
 
 def names(con: sqlite3.Connection, kind: str) -> dict[str, int]:

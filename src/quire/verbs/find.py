@@ -136,13 +136,13 @@ def find(
 ) -> Hits:
     """The best first; without words the newest first."""
     asked = queries.parse(query)
-    narrow = _narrowing(task, since, until, outcome, who, params, results, now)
-    caught, (rows, searched) = _ask(
+    narrow = narrowing(task, since, until, outcome, who, params, results, now)
+    caught, (rows, searched) = asked_of(
         ws,
         lambda con: (searching.search(con, asked, narrow(con), limit), searching.counts(con)[0]),
         progress,
     )
-    return Hits(tuple(map(_hit, rows)), searched, _warnings(caught))
+    return Hits(tuple(map(_hit, rows)), searched, warnings_of(caught))
 
 
 def similar(
@@ -158,7 +158,7 @@ def similar(
 ) -> Similar:
     """Earlier runs that met the same failure: that of a run, or one whose text is given."""
     but, error, line = _failure(ws, what)
-    narrow = _narrowing(task, since, until, (), "", (), (), now)
+    narrow = narrowing(task, since, until, (), "", (), (), now)
 
     def ask(con: Any) -> list[tuple[Row, str, Row | None]]:
         filters = narrow(con)
@@ -167,15 +167,15 @@ def similar(
         kept = [row for row in rows if row.run_id != but][:limit]
         return [(row, _why(row, error, line), searching.next_ok(con, row)) for row in kept]
 
-    caught, found = _ask(ws, ask, progress)
+    caught, found = asked_of(ws, ask, progress)
     alike = (
         Alike(_hit(row), why, _fix(ws, row, passed) if passed is not None else None)
         for row, why, passed in found
     )
-    return Similar(error, tuple(alike), _warnings(caught))
+    return Similar(error, tuple(alike), warnings_of(caught))
 
 
-def _ask(ws: Workspace, question: Callable[[Any], T], progress: Progress) -> tuple[Caught, T]:
+def asked_of(ws: Workspace, question: Callable[[Any], T], progress: Progress) -> tuple[Caught, T]:
     caught = catch_up(ws, progress)
     index = index_of(ws)
     try:
@@ -189,7 +189,7 @@ def _ask(ws: Workspace, question: Callable[[Any], T], progress: Progress) -> tup
             return caught, question(con)
 
 
-def _warnings(caught: Caught) -> tuple[str, ...]:
+def warnings_of(caught: Caught) -> tuple[str, ...]:
     found = [caught.message] if caught.message else []
     if caught.behind:
         found.append(
@@ -209,7 +209,7 @@ def _warnings(caught: Caught) -> tuple[str, ...]:
 # What narrows.
 
 
-def _narrowing(
+def narrowing(
     task: str,
     since: str,
     until: str,

@@ -80,6 +80,7 @@ COMMANDS = {
     "commit": ("proposals", "Commit a task and its notebook to a branch."),
     "completion": ("completion", "Print a completion script for your shell."),
     "diff": ("compare", "Compare two runs, or two notebooks, cell by cell."),
+    "digest": ("find", "What many runs came to, on one page."),
     "doctor": ("project", "Check that a repository is set up well."),
     "edit": ("edit", "Change one cell of a task."),
     "exec": ("session", "Run cells in a session's kernel."),

@@ -208,3 +208,28 @@ def status(app: App, as_json: bool) -> None:
     term.out(f"to add: {told['behind']:,} runs of {told['archive']}")
     for run_id, why in told["damaged"].items():
         term.out(f"cannot be read: {run_id}: {one_line(why)}")
+
+
+@click.command(epilog="Examples: quire digest · quire digest --since 30d --task report · --write")
+@click.option("--since", default="7d", show_default=True, metavar="WHEN", help="How far back.")
+@click.option("--until", default="", metavar="WHEN", help="Up to when.")
+@click.option("--task", default="", metavar="TASK", help="Only runs of this task: path or name.")
+@click.option("--write", is_flag=True, help="Write DIGEST.md, of the last 30 days, to the archive.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def digest(app: App, since: str, until: str, task: str, write: bool, as_json: bool) -> None:
+    """What happened, what was learned and what failed, as Markdown; each line names its run."""
+    from ...verbs.digest import digest as make
+
+    app.json_asked = as_json
+    done = make(app.workspace(), since=since, until=until, task=task, write=write,
+                progress=_progress(app))  # fmt: skip
+    if as_json:
+        told = {"text": done.text, "runs": done.runs, "place": done.place or None}
+        emit_json(app, told | {"warnings": list(done.warnings)})
+        return
+    if done.place:
+        app.terminal.out(f"wrote {done.place}: {done.runs:,} runs")
+    else:
+        app.terminal.out(done.text, end="")
+    _warn(app, done.warnings)
