@@ -205,12 +205,12 @@ _ADDED = ("papermill", "quire", "tags")
 def _read_cell(
     cell: Mapping[str, Any], shown: Mapping[str, Any], read_object: ReadObject | None
 ) -> CellRecord:
-    error = cell["error"]
-    plain = {key: cell[key] for key in cell.keys() - {"tags", "error"}}
+    plain = dict(cell)
+    error, tags = plain.pop("error"), plain.pop("tags")
     return CellRecord(
         **plain,
         source="".join(shown["source"]),
-        tags=tuple(cell["tags"]),
+        tags=tuple(tags),
         metadata={k: v for k, v in shown["metadata"].items() if k not in _ADDED},
         attachments=shown.get("attachments", {}),
         outputs=tuple(_read_output(output, read_object) for output in shown.get("outputs", ())),

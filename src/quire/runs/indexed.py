@@ -183,6 +183,8 @@ def _prose(cell: str, text: str) -> Iterator[Piece]:
 
 def _outputs(cell: CellRecord) -> str:
     """What a person would have read, its head and its tail."""
+    if not cell.outputs:
+        return ""
     parts: list[str] = []
     size = 0
     for output in cell.outputs:
