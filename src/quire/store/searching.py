@@ -15,7 +15,7 @@ from . import indexwriter
 from .asking import Asking
 from .indexwriter import mark, stored, unpacked
 
-LOOKED_AT = 60  # of the candidates, the best: their text is read
+LOOKED_AT = 40  # of the candidates, the best: their text is read
 
 
 @dataclass(frozen=True, slots=True)
