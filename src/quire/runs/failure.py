@@ -14,7 +14,7 @@ _PARTS = (
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"),
      "<time>"),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", re.IGNORECASE), "<url>"),
-    (re.compile(r"(?<![\w/])(?:[A-Za-z]:)?(?:[\\/][\w.@+ -]*[\w.@+-])+"), "<path>"),
+    (re.compile(r"(?<![\w/])(?:[A-Za-z]:)?(?:[\\/][\w.@+-]+)+"), "<path>"),
     (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"), "<value>"),
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "<id>"),
     (re.compile(r"(?<![A-Za-z_])[-+]?\d[\d_,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"), "<number>"),

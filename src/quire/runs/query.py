@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from ..errors import UsageError
 from .fields import ALIASES, NAMES
+from .printed import scrubbed
 
 LONGEST = 1_000  # characters
 MOST = 32  # words
@@ -69,7 +70,7 @@ def parse(text: str) -> Query:
             f"the query has {len(text):,} characters; at most {LONGEST:,} are taken",
             hint="a few words that the run must have, such as an error's name",
         )
-    text = text.replace("\0", " ")
+    text = scrubbed(text).replace("\0", " ")
     groups: list[tuple[Term, ...]] = []
     excluded: list[Term] = []
     joined, negated, pieces = False, False, 0
@@ -122,7 +123,7 @@ def _word(text: str, field: str, minus: bool) -> Term:
     # What only surrounds a word belongs to the sentence; what stands before a path to the path.
     bare = text.strip("*,;:!?()[]{}<>\"'`").rstrip(".")
     exact = bool(_INNER.search(bare)) or (bare[:1] in "/._@$~" and bool(_LETTERS.search(bare)))
-    if prefix and len(bare) < 2:
+    if prefix and len(bare) == 1:
         raise UsageError(f"{text!r} is too short a beginning", hint="two letters or more before *")
     return Term(bare, field, prefix=prefix, exact=exact and not prefix, excluded=minus)
 

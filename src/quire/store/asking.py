@@ -153,6 +153,7 @@ def _group(group: Sequence[Term], names: Sequence[str]) -> str:
     for term in group:
         fields = [name for name in names if not term.field or name == term.field]
         if fields:
-            text = '"' + term.text.replace('"', '""') + '"' + ("*" if term.prefix else "")
+            words = term.text.replace('"', '""').replace("\0", " ")
+            text = f'"{words}"' + ("*" if term.prefix else "")
             parts.append(f"({{{' '.join(fields)}}} : {text})")
     return f"({' OR '.join(parts)})" if len(parts) > 1 else "".join(parts)
