@@ -360,6 +360,27 @@ def test_every_json_key_of_proposals_is_documented(repo: Scratch) -> None:
     assert not undocumented(answer("merge-proposal", "1", "--force"), "`quire merge-proposal`")
 
 
+def test_every_json_key_of_finding_is_documented(scratch: Scratch) -> None:
+    task = scratch.write("a.py", "# %% one\nword = 1 / 0\n")
+
+    def answer(*args: str) -> Any:
+        return json.loads(scratch.quire(*args, "--json").stdout)
+
+    answer("run", "a.py")
+    task.write_text("# %% one\nword = 1\n")
+    answer("run", "a.py")
+    told = answer("find", "word")
+    assert told["runs"][0]["hits"]
+    assert not undocumented(told, "`quire find`")
+    alike = answer("find", "--like", "ZeroDivisionError: division by zero")
+    assert alike["runs"][0]["fix"]["diff"]
+    above = keys(told)
+    assert not undocumented(alike, "Failures that were met before") - above
+    assert not undocumented(answer("digest"), "`quire digest`")
+    assert not undocumented(answer("index", "status"), "`quire index status`")
+    assert not undocumented(answer("index", "rebuild"), "`quire index rebuild`")
+
+
 UNCOVERED = {
     "cells": [
         {
