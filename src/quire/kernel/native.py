@@ -163,8 +163,9 @@ class NativeKernel:
     def _death(self, cell: str) -> KernelDied:
         self.alive = False
         end = self._end = self._end or self.zygote.exit_of(self.pid, timeout=5.0)
-        if end is None:
+        if end is None and not self.zygote.alive:
             return KernelDied(cell, "the kernel server died, and its kernels with it")
+        end = end or Exit()  # the server has not said it yet, or the process only left its line
         return KernelDied(cell, end.reason, end.signal, end.status, {"max_rss": end.max_rss})
 
     def interrupt(self) -> None:
