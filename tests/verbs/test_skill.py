@@ -1,4 +1,4 @@
-"""The skill: within the format's limits, installed where agents look, never over somebody's work."""
+"""The skill: within the format's limits, installed where agents look, never over edits."""
 
 from __future__ import annotations
 

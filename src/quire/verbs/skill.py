@@ -114,7 +114,7 @@ def _needed(ws: Workspace, folder: Path, shipped: dict[str, bytes], force: bool)
 
 def _passable(ws: Workspace, folder: Path, path: Path) -> None:
     """No link and nothing but folders below the skill's own folder and at its place."""
-    for part in (folder.parent, folder, path.parent):
+    for part in (*reversed(folder.parents), folder, path.parent):
         if os.path.lexists(part) and not part.is_dir():
             raise UsageError(f"{ws.named(part)} is not a folder", hint="move it away")
     linked = [part for part in (folder, path.parent, path) if part.is_symlink()]
