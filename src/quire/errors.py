@@ -12,7 +12,8 @@ QuireError
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
  ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
- └── ModelError              the configured language model said no, or nothing of use
+ ├── ModelError              the configured language model said no, or nothing of use
+ └── Declined                a person was asked and did not want to answer
 """
 
 from __future__ import annotations
@@ -92,3 +93,7 @@ class ForgeError(QuireError):
 
 class ModelError(QuireError):
     code = "model"
+
+
+class Declined(QuireError):
+    code = "declined"

@@ -359,6 +359,12 @@ def test_every_json_key_of_proposals_is_documented(repo: Scratch) -> None:
     elsewhere = {k for k in keys(shown) if re.match(r"tasks\[\]\.(proof|comparison)\.", k)}
     assert not undocumented(shown, "`quire review`") - above - elsewhere
     assert not undocumented(answer("merge-proposal", "1", "--force"), "`quire merge-proposal`")
+    repo.write("notes.txt", "More.")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "More")
+    assert answer("propose")["number"] == 2
+    told = answer("close-proposal", "2")
+    assert not undocumented(told, "`quire close-proposal`") - above
 
 
 UNCOVERED = {
@@ -401,6 +407,15 @@ def test_every_json_key_of_proof_is_documented(scratch: Scratch) -> None:
     assert summary["history"]
     runs = {key.replace("runs[].", "") for key in keys(summary)}
     assert not undocumented(dict.fromkeys(runs), "`quire verify`")
+
+
+def test_every_json_key_of_creating_is_documented(scratch: Scratch) -> None:
+    told = json.loads(scratch.quire("new", "Alert above 5", "--json").stdout)
+    assert told["parameters"]
+    assert told["waiting"]
+    assert not undocumented(told, "`quire new`")
+    installed = json.loads(scratch.quire("skill", "install", "--json").stdout)
+    assert not undocumented(installed, "`quire skill install`")
 
 
 def test_reasons_why_there_is_no_way_back_are_documented() -> None:
