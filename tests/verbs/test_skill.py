@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -167,3 +168,18 @@ def test_what_is_made_from_the_skill_is_up_to_date() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_section_in_agents_md_is_made_anew_between_its_marks() -> None:
+    found = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    assert found is not None
+    assert found.loader is not None
+    generate = importlib.util.module_from_spec(found)
+    found.loader.exec_module(generate)
+    assert generate.agents("# Mine\n") == "# Mine\n"
+    text = generate.agents(f"# Mine\n\n{generate.BEGIN}\nold\n{generate.END}\n\n## More\n")
+    assert text.startswith("# Mine\n")
+    assert text.endswith(f"{generate.END}\n\n## More\n")
+    assert skill.agents_section() in text
+    assert "old" not in text
+    assert generate.agents(text) == text
