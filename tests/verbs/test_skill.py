@@ -181,5 +181,5 @@ def test_the_section_in_agents_md_is_made_anew_between_its_marks() -> None:
     assert text.startswith("# Mine\n")
     assert text.endswith(f"{generate.END}\n\n## More\n")
     assert skill.agents_section() in text
-    assert "old" not in text
+    assert "\nold\n" not in text
     assert generate.agents(text) == text
