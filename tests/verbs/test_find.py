@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from quire.runs.events import NoteAdded
 from quire.store.archive import run_folder
 from quire.verbs.digest import digest
 from quire.verbs.find import find, similar
-from quire.verbs.index import catch_up, index_of, rebuild, status
+from quire.verbs.index import ahead, catch_up, index_of, rebuild, status
 from quire.workspace import Workspace
 
 FAILS = TASK.replace('print("total", n)', 'print(frame["user_id"])')
@@ -231,3 +232,23 @@ def test_without_a_repository_and_without_any_run(tmp_path: Path) -> None:
     digest(ws, write=True)
     assert (tmp_path / ".quire" / "archive" / "DIGEST.md").exists()
     assert ids(ws, "folder") == [run_id(1)]
+
+
+def test_what_is_made_ahead_comes_in_order_with_its_errors_and_ends_when_told() -> None:
+    ended = []
+
+    def numbers(fails: bool) -> Generator[int, None, None]:
+        try:
+            yield from range(20)
+            if fails:
+                raise ZeroDivisionError
+        finally:
+            ended.append(fails)
+
+    assert list(ahead(numbers(fails=False))) == list(range(20))
+    with pytest.raises(ZeroDivisionError):
+        list(ahead(numbers(fails=True)))
+    left = ahead(numbers(fails=False))
+    assert next(left) == 0
+    left.close()  # type: ignore[attr-defined]
+    assert ended == [False, True, False]

@@ -106,9 +106,11 @@ class Asking:
             values.append(json.dumps(list(sources)))
         if expression:
             narrowed, given = self._narrowed(where, values)
+            # To weigh a word all that have it are counted: once for a query is enough.
+            score = "0.0" if sources is not None else f"-{_bm25('words', OWN)}"
             sql = (
                 f"SELECT rowid, (SELECT source FROM runs WHERE id = words.rowid), "
-                f"-{_bm25('words', OWN)} FROM words WHERE words MATCH ? {narrowed} "
+                f"{score} FROM words WHERE words MATCH ? {narrowed} "
                 f"ORDER BY rowid DESC LIMIT {CANDIDATES}"
             )
             found = self.con.execute(sql, (expression, *given)).fetchall()

@@ -90,7 +90,7 @@ def _best(
     sources: dict[int, Any] = {}
     # What counts to the letter may stand in none of the first: then more are read.
     for at, (rowid, score) in enumerate(found):
-        if at >= max(LOOKED_AT, 2 * limit) and len(scored) >= limit:
+        if at >= max(LOOKED_AT, 2 * limit) and (len(scored) >= limit or not strict):
             break
         row = read(con, rowid, sources)
         if row is None or not matcher.literal(row.pieces):

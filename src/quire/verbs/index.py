@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import sqlite3
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import QuireError
 from ..runs.archived import read_record
@@ -21,6 +23,7 @@ BATCH = 500  # runs that become visible together
 LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
 
+T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
 
@@ -128,7 +131,8 @@ def rebuild(ws: Workspace, progress: Progress = silent) -> Caught:
         writer.set("where", ws.archive.where)
         news = _news(ws, "")
         places = news.added
-        for at, batch in enumerate(_batches(_read(ws, places, writer.versions))):
+        # The database works while the next runs are read: it needs no turn of Python's for that.
+        for at, batch in enumerate(ahead(_batches(_read(ws, places, writer.versions)))):
             done.added += _put(writer, batch)
             progress(min(len(places), (at + 1) * BATCH), len(places))
         done.added += writer.add(_local_runs(ws, writer), local=True)
@@ -164,7 +168,43 @@ def _put(writer: Writer, batch: list[Read]) -> int:
     return writer.add(found for _, found, _ in batch if found is not None)
 
 
-def _batches(items: Iterable[Read]) -> Iterator[list[Read]]:
+def ahead(items: Generator[T, None, None]) -> Iterator[T]:
+    """The same, made in a thread of its own while the one before is used."""
+    found: queue.Queue[tuple[bool, Any]] = queue.Queue(4)
+    enough = threading.Event()
+
+    def give(done: bool, item: Any) -> None:
+        while not enough.is_set():
+            with contextlib.suppress(queue.Full):
+                return found.put((done, item), timeout=0.1)
+
+    def make() -> None:
+        try:
+            with contextlib.closing(items):
+                for item in items:
+                    give(False, item)
+                    if enough.is_set():
+                        return
+            give(True, None)
+        except BaseException as error:  # noqa: BLE001 - raised where it is used
+            give(True, error)
+
+    making = threading.Thread(target=make, name="quire-index", daemon=True)
+    making.start()
+    try:
+        while True:
+            done, item = found.get()
+            if done and item is not None:
+                raise item
+            if done:
+                return
+            yield item
+    finally:
+        enough.set()
+        making.join()
+
+
+def _batches(items: Iterable[Read]) -> Generator[list[Read], None, None]:
     batch: list[Read] = []
     for item in items:
         batch.append(item)
