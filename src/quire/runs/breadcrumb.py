@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .printed import plain
@@ -17,17 +16,6 @@ from .summary import brief_json, failure, one_line, took
 LONGEST = 400
 _HEADING = re.compile(r"^#{1,6} +(.+?)#* *$", re.MULTILINE)
 _SHOWN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Breadcrumb:
-    """`by` is the model that wrote it; empty where it was made from the record alone."""
-
-    text: str
-    by: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.text} (written by {self.by})" if self.by else self.text
 
 
 def summary(record: Record) -> str:
