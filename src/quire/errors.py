@@ -11,7 +11,9 @@ QuireError
  ├── HostError               the host process could not be reached or started
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
- └── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── Refused                 the workspace's policy says no to a tool call of a cell
+ └── ToolError               a tool call was allowed and could not be done
 """
 
 from __future__ import annotations
@@ -87,3 +89,11 @@ class GitError(QuireError):
 
 class ForgeError(QuireError):
     code = "forge"
+
+
+class Refused(QuireError):
+    code = "refused"
+
+
+class ToolError(QuireError):
+    code = "tool"
