@@ -125,6 +125,8 @@ def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
     while size <= limit and (data := answer.read1(1 << 16)):
         parts.append(data)
         size += len(data)
+    if size <= limit and answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
     data = b"".join(parts)[:limit]
     return Page(url, kind, data.decode(_charset(answer), "replace"), cut=size > limit)
 

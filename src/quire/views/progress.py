@@ -124,7 +124,7 @@ class Progress:
 
     def _draw(self) -> None:
         term, now = self.terminal, time.monotonic()
-        if not term.live or now - self._drawn < REDRAW:
+        if not term.live or term.busy or now - self._drawn < REDRAW:
             return
         self._drawn = now
         n, total = self._order.get(self._current, 0), len(self._order)
@@ -136,7 +136,7 @@ class Progress:
         self._bar = True
 
     def _erase(self) -> None:
-        if self._bar:
+        if self._bar and not self.terminal.busy:
             self.terminal.err("\r\x1b[K", end="")
             self._bar = False
 

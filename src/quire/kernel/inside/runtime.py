@@ -160,7 +160,10 @@ def search_files(
 
 
 def web_search(query: str, limit: int | None = None) -> Reply:
-    """Search the web; 5 results if no `limit` is given. `results` is a list of `{title, url, description}`."""
+    """Search the web: 5 results if no `limit` is given.
+
+    `results` is a list of `{title, url, description}`.
+    """
     reply = _tool("web_search", query=query, limit=limit)
     reply["data"] = {"web": reply["results"]}
     return reply
