@@ -37,7 +37,7 @@ class Server:
         self.http.daemon_threads = True
         self.port = int(self.http.server_address[1])
         self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
     def page(self, path: str, body: str | bytes, kind: str = "text/html; charset=utf-8") -> str:
         data = body.encode() if isinstance(body, str) else body
