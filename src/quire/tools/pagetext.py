@@ -106,7 +106,7 @@ class PageText(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.in_title:
             self.title = f"{self.title}{data}"[:500]
-        if not self.skipped:
+        elif not self.skipped:
             self.parts.append(data if self.pre else re.sub(r"\s+", " ", data))
 
     def text(self) -> str:
