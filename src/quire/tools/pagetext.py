@@ -36,8 +36,7 @@ class PageText(HTMLParser):
         self.pre = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "title":
-            self.in_title = True
+        self.in_title = tag == "title"  # one that is never closed is closed by what follows
         if tag in _SKIPPED:
             self.skipped += 1
         if tag not in _VOID and len(self.open) < _DEEPEST:
