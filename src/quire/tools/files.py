@@ -90,7 +90,7 @@ def write_file(places: Places, given: Mapping[str, Any], limit: int, umask: int)
             f"the content has {len(data):,} bytes; at most {limit:,} are written",
             hint="raise write_limit under [tools], or write it in Python",
         )
-    with places.at(given.get("path"), given.get("cwd"), write=True, make=True) as spot:
+    with places.at(given.get("path"), given.get("cwd"), write=True, make=0o777 & ~umask) as spot:
         _writable(spot)
         _replace(spot, data, umask)
     return {"path": spot.path, "bytes": len(data), "created": spot.status is None}

@@ -52,6 +52,7 @@ HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 POLICY_FILES = ("quire.toml",)
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_FOLDER = (errno.ELOOP, errno.ENOTDIR)
 _LONGEST = 4096
 _LINKS = 40
 _DEEPEST = 256
@@ -89,9 +90,9 @@ class Places:
 
     @contextlib.contextmanager
     def at(
-        self, path: object, cwd: object, *, write: bool = False, make: bool = False
+        self, path: object, cwd: object, *, write: bool = False, make: int | None = None
     ) -> Iterator[Spot]:
-        """The place a cell means by a path. `make`: with the folders on the way there."""
+        """The place a cell means by a path. `make`: with the folders on the way, of this mode."""
         text = _checked(path)
         base = _checked(cwd)
         if not os.path.isabs(base):
@@ -126,7 +127,9 @@ class Places:
 
 
 class _Walk:
-    def __init__(self, places: Places, path: str, said: str, *, write: bool, make: bool) -> None:
+    def __init__(
+        self, places: Places, path: str, said: str, *, write: bool, make: int | None
+    ) -> None:
         self.places, self.said, self.write, self.make = places, said, write, make
         self.todo = deque(part for part in path.split("/") if part not in ("", "."))
         self.links = 0
@@ -218,7 +221,10 @@ class _Walk:
 
     def _follow(self, name: str) -> None:
         self._count()
-        target = os.readlink(name, dir_fd=self.folders[-1])
+        try:
+            target = os.readlink(name, dir_fd=self.folders[-1])
+        except OSError as error:
+            raise self._changed() from error
         if target.startswith("/"):
             self._start_over([*target.split("/"), *self.todo])
         else:
@@ -227,25 +233,27 @@ class _Walk:
             )
 
     def _down(self, name: str, status: os.stat_result | None) -> None:
-        if status is None:
-            if not self.make:
-                raise ToolError(f"there is no {self.said}", hint="check the path")
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(name, 0o777, dir_fd=self.folders[-1])
+        if status is None and self.make is None:
+            raise ToolError(f"there is no {self.said}", hint="check the path")
         try:
+            if status is None and self.make is not None:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, self.make, dir_fd=self.folders[-1])
             fd = os.open(name, _FOLDER, dir_fd=self.folders[-1])
         except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR) and status and _is_folder(status):
-                raise Refused(f"{self.said} changed while it was looked at") from error
-            raise ToolError(
-                f"{self.said}: {name} is not a folder", hint="check the path"
-            ) from error
+            if error.errno in _NO_FOLDER and status and _is_folder(status):
+                raise self._changed() from error
+            why = "is not a folder" if error.errno in _NO_FOLDER else error.strerror
+            raise ToolError(f"{self.said}: {name} {why}", hint="check the path") from error
         self.folders.append(fd)
         self.names.append(name)
 
     def _real(self, *names: str) -> str:
         assert self.root is not None
         return "/".join((self.root.real.rstrip("/"), *self.names, *names)) or "/"
+
+    def _changed(self) -> Refused:
+        return Refused(f"{self.said} changed while it was looked at")
 
     def _outside(self) -> Refused:
         key = "write_roots" if self.write else "read_roots"

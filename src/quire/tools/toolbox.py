@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..config import Tools
@@ -29,7 +30,7 @@ class Toolbox:
     places: Places
     env: Mapping[str, str]  # of commands: without what is secret
     folder: str  # of commands that the workspace itself names
-    umask: int = 0o022
+    umask: int | None = None  # the caller's; None: that of this process
 
     def use(
         self, name: str, given: Mapping[str, Any], called_off: Callable[[], bool]
@@ -53,8 +54,17 @@ class Toolbox:
         if name == "read_file":
             return files.read_file(self.places, given, settings.read_limit)
         if name == "write_file":
-            return files.write_file(self.places, given, settings.write_limit, self.umask)
-        return files.patch(self.places, given, settings.write_limit, self.umask)
+            return files.write_file(self.places, given, settings.write_limit, self._umask())
+        return files.patch(self.places, given, settings.write_limit, self._umask())
+
+    def _umask(self) -> int:
+        if self.umask is not None:
+            return self.umask
+        # Setting it is the only call that tells it, and would do so for every thread.
+        for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+        return 0o077
 
     def _terminal(self, given: Mapping[str, Any], called_off: Callable[[], bool]) -> dict[str, Any]:
         from .command import run_command, words_of

@@ -350,6 +350,6 @@ def _toolbox(workspace: Workspace, spec: KernelSpec) -> Toolbox:
         closed.append(str(keys.folder(workspace.env)))
     secret = {one.name for one in secrets_of(spec.env, workspace.config.mask)}
     env = {key: value for key, value in spec.env.items() if key not in secret}
-    umask = workspace.world.get("umask", 0o022)
+    umask = workspace.world.get("umask")
     places = Places(roots, config.protect, closed)
     return Toolbox(config, places, env, str(root), umask)

@@ -421,7 +421,10 @@ def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
 
 def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
     """A child has its parent's environment as it is at the call."""
-    fits = isinstance(given, dict) and all(isinstance(value, str) for value in given.values())
+    fits = isinstance(given, dict) and all(
+        isinstance(value, str) and "\0" not in f"{name}{value}" and "=" not in name[1:] and name
+        for name, value in given.items()
+    )
     return given if fits else otherwise
 
 
