@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,9 @@ from desk import Desk, shown
 
 import environments
 import quire
+from quire.kernel.protocol import KernelSpec
 from quire.runs.asking import Answers, Declined, Question
+from quire.verbs.answering import Answering
 from quire.verbs.run import NotebookExecutor, drained
 from quire.verbs.verify import verify_run
 from scratch import QUIRE, Scratch
@@ -155,6 +158,23 @@ def test_arguments_notes_and_questions_are_masked(desk: Desk) -> None:
     for path in folder.path.iterdir():
         assert "s3cr3t" not in path.read_text(errors="replace"), path.name
     assert record.notes[0].text == "[masked:DEPLOY_TOKEN]"
+
+
+def test_new_files_have_the_callers_mode(desk: Desk) -> None:
+    """In this process its own umask, in a host that of the client."""
+    before = os.umask(0o077)
+    try:
+        record = desk.ran(ALL, "_ = write_file('new/a.txt', 'b')")
+    finally:
+        os.umask(before)
+    assert record.ok, record.error
+    assert (desk.root / "new" / "a.txt").stat().st_mode & 0o777 == 0o600
+    assert (desk.root / "new").stat().st_mode & 0o777 == 0o700
+    workspace = quire.Workspace(
+        desk.root, cwd=desk.root, env=desk.env, engine=desk.engine, world={"umask": 0o027}
+    )
+    spec = KernelSpec(desk.root, desk.env)
+    assert Answering(workspace, spec, lambda *_: {}).toolbox._umask() == 0o027
 
 
 # Who decides
