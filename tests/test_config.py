@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.config import Archive, Config, Forge, Tools, parse, read
+from quire.config import Archive, Config, Forge, Model, Tools, parse, read
 from quire.errors import ConfigError
 
 # What a key of each type may hold: in TOML, and in Python.
@@ -20,6 +20,7 @@ SAMPLES = {
     "Forge": ('{kind = "local"}', Forge(kind="local")),
     "Mode": ('"allow"', "allow"),
     "Tools": ('{terminal = "ask", calls = 5}', Tools(terminal="ask", calls=5)),
+    "Model": ('{model = "small"}', Model(model="small")),
 }
 
 
@@ -34,8 +35,8 @@ def test_every_key(tmp_path: Path, field: Field[object]) -> None:
     assert read(tmp_path) == replace(Config(), **{field.name: value})
 
 
-@pytest.mark.parametrize("table", [Archive, Forge, Tools], ids=lambda table: table.__name__)
-def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Tools]) -> None:
+@pytest.mark.parametrize("table", [Archive, Forge, Model, Tools], ids=lambda table: table.__name__)
+def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Model | Tools]) -> None:
     name = table.__name__.lower()
     for field in fields(table):
         text, value = SAMPLES[str(field.type)]

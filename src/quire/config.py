@@ -72,6 +72,15 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    url: str = ""  # of an OpenAI-compatible endpoint, with /v1; empty: there is none
+    model: str = ""  # which of its models
+    key_env: str = ""  # the environment variable that holds the key; empty: it wants none
+    timeout: float = 60.0  # seconds for a whole answer
+    max_size: int = 100_000  # characters of an answer that is taken
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     preload: tuple[str, ...] = ()  # modules the warm parent imports once for all kernels
     python: str = ""  # the interpreter tasks run in; empty: the one Quire runs in
@@ -90,10 +99,11 @@ class Config:
     notebooks: str = "notebooks"  # the folder with the tasks of this repository
     archive: Archive = Archive()
     forge: Forge = Forge()
+    model: Model = Model()
     tools: Tools = Tools()
 
 
-_TABLES = {"Archive": Archive, "Forge": Forge, "Tools": Tools}
+_TABLES = {"Archive": Archive, "Forge": Forge, "Model": Model, "Tools": Tools}
 
 
 def parse(table: Mapping[str, Any], name: str) -> Config:

@@ -12,6 +12,8 @@ QuireError
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
  ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ModelError              the configured language model said no, or nothing of use
+ ├── Declined                a person was asked and did not want to answer
  ├── Refused                 the workspace's policy says no to a tool call of a cell
  └── ToolError               a tool call was allowed and could not be done
 """
@@ -89,6 +91,14 @@ class GitError(QuireError):
 
 class ForgeError(QuireError):
     code = "forge"
+
+
+class ModelError(QuireError):
+    code = "model"
+
+
+class Declined(QuireError):
+    code = "declined"
 
 
 class Refused(QuireError):

@@ -120,6 +120,7 @@ COMMANDS = {
     "runs": ("records", "List runs, newest first."),
     "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
+    "skill": ("skill", "What teaches agents to work with Quire."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
     "verify": ("proof", "Check that archived runs are what was run."),
 }
