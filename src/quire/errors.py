@@ -13,7 +13,9 @@ QuireError
  ├── GitError                git, or what is in a repository, said no
  ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
  ├── ModelError              the configured language model said no, or nothing of use
- └── Declined                a person was asked and did not want to answer
+ ├── Declined                a person was asked and did not want to answer
+ ├── Refused                 the workspace's policy says no to a tool call of a cell
+ └── ToolError               a tool call was allowed and could not be done
 """
 
 from __future__ import annotations
@@ -97,3 +99,11 @@ class ModelError(QuireError):
 
 class Declined(QuireError):
     code = "declined"
+
+
+class Refused(QuireError):
+    code = "refused"
+
+
+class ToolError(QuireError):
+    code = "tool"

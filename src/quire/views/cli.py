@@ -21,6 +21,7 @@ from ..errors import QuireError, StorageError
 from .terminal import Terminal
 
 if TYPE_CHECKING:
+    from ..runs.asking import Asker
     from ..workspace import Engine, Workspace
 
 
@@ -41,7 +42,21 @@ class App:
     def workspace(self) -> Workspace:
         from ..workspace import Workspace  # the engine, which --help can do without
 
-        return Workspace(cwd=self.cwd, env=self.env, engine=self.engine, world=self.world)
+        return Workspace(
+            cwd=self.cwd,
+            env=self.env,
+            engine=self.engine,
+            world=self.world,
+            asker=self.asker(),
+        )
+
+    def asker(self) -> Asker | None:
+        """Whoever sits at the terminal, if somebody does."""
+        if not self.terminal.is_attended:
+            return None
+        from .asking import TerminalAsker
+
+        return TerminalAsker(self.terminal)
 
 
 class Group(click.Group):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain, visible
 from ...runs.record import CellRecord, Record
@@ -142,8 +143,11 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     for warning in record.warnings:
         term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
+    calls = by_cell(record)
+    _show_calls(app, calls.get("", []))
     for number, one in enumerate(record.cells):
         _show_cell(app, number, one, everything)
+        _show_calls(app, calls.get(one.id, []))
     if record.error is not None and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
@@ -190,6 +194,14 @@ def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool)
             term.out(term.paint(f"    … {cut} more lines (--all shows them)", "dim"))
 
 
+def _show_calls(app: App, lines: Iterable[tuple[str, str]]) -> None:
+    """What a cell asked of the engine."""
+    for kind, text in lines:
+        colour = {"bad": "red", "note": "bold"}.get(kind, "dim")
+        for row in labelled(kind, text).split("\n"):
+            app.terminal.out(app.terminal.paint(f"    · {row}", colour))
+
+
 def output_text(output: Any) -> str:
     kind = output["output_type"]
     if kind == "stream":
@@ -233,10 +245,9 @@ def as_data(found: Found) -> dict[str, Any]:
         "kernel": record.plan.get("kernel", {}),
         "origin": dict(record.origin),
         "warnings": list(record.warnings),
-        "tool_calls": [
-            {"cell": c.cell, "tool": c.tool, "arguments": c.arguments, "ok": c.ok}
-            for c in record.tool_calls
-        ],
+        "tool_calls": [asdict(call) for call in record.tool_calls],
+        "notes": [asdict(note) for note in record.notes],
+        "questions": [asdict(asked) for asked in record.asked],
     }
 
 
