@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 from scratch import Scratch
 
@@ -56,9 +57,16 @@ def test_a_digest_keeps_the_archive_verified(repo: Scratch) -> None:
     done = repo.quire("verify", "--all")
     assert done.returncode == 0, done.stdout
     assert "verified: 2 runs of git branch reports" in done.stdout
-    parent = repo.git("rev-parse", "reports")
-    tree = repo.git("rev-parse", "reports^{tree}")
     message = repo.git("log", "-1", "--format=%B", "reports")
-    forged = repo.git("commit-tree", tree, "-p", f"{parent}~1", "-m", message)
-    repo.git("update-ref", "refs/heads/reports", forged)
-    assert repo.quire("verify", "--all").returncode == 1
+    lie = "a page that nobody sealed\n"
+    stream = (
+        f"commit refs/heads/reports\ncommitter E <e@x> 1 +0000\ndata {len(message) + 1}\n"
+        f"{message}\n\nfrom refs/heads/reports^0\nM 100644 inline DIGEST.md\n"
+        f"data {len(lie)}\n{lie}\n"
+    )
+    subprocess.run(
+        ["git", "fast-import", "--quiet"], cwd=repo.root, input=stream, text=True, check=True
+    )
+    done = repo.quire("verify", "--all")
+    assert done.returncode == 1
+    assert "step seal" in done.stdout
