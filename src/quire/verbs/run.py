@@ -25,6 +25,7 @@ from ..errors import QuireError, StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
+from ..executors.underway import Underway
 from ..kernel.calls import HungUp, Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel
@@ -163,6 +164,7 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+        self.underway: Underway | None = None  # once it has a folder
 
     @property
     def run_id(self) -> str:
@@ -195,9 +197,13 @@ class NotebookExecutor:
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
-            if kernel is not None:
-                self._keep(kernel)
-                kernel.close()
+            try:
+                if kernel is not None:
+                    self._keep(kernel)
+            finally:
+                engine.ended(self.underway)
+                if kernel is not None:
+                    kernel.close()
 
     def _kernel(self, line: Line) -> Kernel:
         """A clean kernel, or the state that a resumed run goes on from."""
@@ -264,6 +270,8 @@ class NotebookExecutor:
         masker = Masker(self._secrets)
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
+        self.underway = Underway(folder.run_id, self.plan.task, self.cancel)
+        ws.engine.underway[folder.run_id] = self.underway
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
         self._executor = executor = LocalExecutor(
@@ -316,6 +324,8 @@ class NotebookExecutor:
             if self._output is not None:
                 nb = notebook(self.record, output_path=str(self._output), version=__version__)
                 write_atomic(self._output, dumps(nb))
+        if self.underway is not None:
+            self.underway.note(event)
 
     def _archive(self) -> None:
         """Before anybody hears that the run is over. Where it cannot be, the run is still good:

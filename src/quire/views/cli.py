@@ -76,6 +76,7 @@ class Group(click.Group):
 
 # name: (file in views/commands, one line of help)
 COMMANDS = {
+    "cancel": ("waiting", "Call a run off."),
     "ci": ("ci", "Run the tasks a change affects, as the gate does."),
     "commit": ("proposals", "Commit a task and its notebook to a branch."),
     "completion": ("completion", "Print a completion script for your shell."),
@@ -105,6 +106,7 @@ COMMANDS = {
     "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
+    "wait": ("waiting", "Wait for a run that goes on by itself."),
     "verify": ("proof", "Check that archived runs are what was run."),
 }
 
@@ -226,7 +228,7 @@ def lost(argv: list[str], run: str) -> int:
 
     app = App(Terminal(), Path.cwd(), dict(os.environ), json_asked="--json" in argv)
     try:
-        if argv[0] != "run" or not run:
+        if argv[0] not in ("run", "wait") or not run:
             raise HostError(
                 "the host that ran this went away", hint="say it again: a new one is started"
             )

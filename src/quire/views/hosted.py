@@ -39,7 +39,11 @@ def main() -> None:
         return dispatch(request.argv, app)
 
     def describe() -> dict[str, Any]:
-        return {"version": __version__, "zygotes": engine.kernels.native.status()}
+        return {
+            "version": __version__,
+            "zygotes": engine.kernels.native.status(),
+            "runs": list(engine.underway),
+        }
 
     def in_use() -> bool:
         """Asked about once a second: also the time to let go of what nobody uses."""
@@ -50,7 +54,7 @@ def main() -> None:
             cull(workspaces[0])
         busy = engine.do_chores()
         kernels = any(live.session.alive for live in list(engine.sessions.values()))
-        return busy or kernels or bool(engine.kept)
+        return busy or kernels or bool(engine.kept) or bool(engine.underway)
 
     workspaces: list[Workspace] = []
     host = Host(path, serve, describe=describe, in_use=in_use)
