@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import __version__, config
 from .errors import QuireError
+from .executors.given import Given
 from .executors.resume import Kept
 from .executors.session import Budget, Session
 from .executors.underway import Underway
@@ -51,6 +52,26 @@ class LiveSession:
     spec: KernelSpec
 
 
+class Seen:
+    """The cells of a notebook as each caller last read them; the oldest are forgotten."""
+
+    def __init__(self, limit: int = 512) -> None:
+        self.limit = limit
+        self._ids: dict[tuple[str, Path], tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, caller: str, path: Path, ids: tuple[str, ...]) -> None:
+        with self._lock:
+            self._ids.pop((caller, path), None)
+            self._ids[caller, path] = ids
+            if len(self._ids) > self.limit:
+                del self._ids[next(iter(self._ids))]
+
+    def get(self, caller: str, path: Path) -> tuple[str, ...] | None:
+        with self._lock:
+            return self._ids.get((caller, path))
+
+
 class Engine:
     """What runs share in one process: kernels and the line that cells call back on."""
 
@@ -65,6 +86,9 @@ class Engine:
         self.reviving = threading.Lock()  # one at a time, so that none is revived twice
         # Runs that go on in this process, by id.
         self.underway: dict[str, Underway] = {}
+        self.seen = Seen()
+        # What each session was last told to run, and what became of it.
+        self.given: dict[str, Given] = {}
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
         self.silent_remotes: dict[str, float] = {}  # until when each is not tried again

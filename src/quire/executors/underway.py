@@ -61,11 +61,12 @@ class Attended:
 
 
 class Underway:
-    def __init__(self, run_id: str, task: str, cancel: Callable[[], None]) -> None:
+    def __init__(
+        self, run_id: str, cancel: Callable[[], None], attended: Attended | None = None
+    ) -> None:
         self.run_id = run_id
-        self.task = task
         self.cancel = cancel
-        self.attended = Attended()
+        self.attended = attended or Attended()
         self.over = False
         self.error: BaseException | None = None  # what Quire itself met
         self._progress = Progress()

@@ -25,7 +25,7 @@ from ..errors import QuireError, StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
-from ..executors.underway import Underway
+from ..executors.underway import Attended, Underway
 from ..kernel.calls import HungUp, Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel
@@ -42,6 +42,7 @@ from ..store.runs import RunFolder
 from ..workspace import Workspace
 from .archive import archive, send, tidy
 from .kernels import kernel_spec
+from .missing import completed
 from .origin import finding_out
 from .read import Source, read
 from .report import report
@@ -96,6 +97,7 @@ class NotebookExecutor:
         archives: bool | None = None,
         pushes: bool = True,
         again: Again | None = None,
+        attended: Attended | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
         config = ws.config
@@ -110,7 +112,8 @@ class NotebookExecutor:
         # A resumed run has the parameters it had, unless it is given others.
         given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
         if again is None:
-            values: Mapping[str, Any] = params.resolve(document, _as_given(given))
+            asked = completed(ws, document, _as_given(given))
+            values: Mapping[str, Any] = params.resolve(document, asked)
             filled = params.inject(document, values)
         else:
             values, filled = again.parameters, again.document
@@ -164,6 +167,7 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+        self._attended = attended  # by whoever waits for it, where it outlives the call
         self.underway: Underway | None = None  # once it has a folder
 
     @property
@@ -270,7 +274,7 @@ class NotebookExecutor:
         masker = Masker(self._secrets)
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
-        self.underway = Underway(folder.run_id, self.plan.task, self.cancel)
+        self.underway = Underway(folder.run_id, self.cancel, self._attended)
         ws.engine.underway[folder.run_id] = self.underway
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)

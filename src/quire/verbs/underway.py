@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import HostError, UsageError
-from ..executors.underway import Progress, Underway
+from ..executors.underway import Attended, Progress, Underway
 from ..runs.asking import Asker, Nobody
 from ..store import journal
 from ..workspace import Workspace
@@ -29,7 +29,7 @@ class Waited:
 
     found: Found
     over: bool
-    progress: Progress = Progress()
+    progress: Progress
     resumable: bool = False
 
 
@@ -44,7 +44,12 @@ def start(ws: Workspace, path: str, parameters: Mapping[str, Any], **options: An
             "a run that goes on by itself needs a host",
             hint="leave out --no-host, and unset QUIRE_NO_HOST",
         )
-    execution = NotebookExecutor(path, parameters, workspace=ws, **options)
+    attended = Attended()
+    here = Workspace(
+        ws.root, cwd=ws.cwd, env=ws.env, engine=ws.engine, world=ws.world, asker=attended
+    )
+    with attended.by(ws.asker):
+        execution = NotebookExecutor(path, parameters, workspace=here, attended=attended, **options)
     begun = threading.Event()
     failed: list[BaseException] = []
 
@@ -125,7 +130,9 @@ def _progress(found: Found) -> Progress:
     current = next((cell for cell in code if cell.status == "running"), None)
     waiting = sum(cell.status in ("not run", "running") for cell in code)
     done = len(code) - waiting
-    return Progress(done, len(code), current.id if current else "", current.title if current else "")
+    return Progress(
+        done, len(code), current.id if current else "", current.title if current else ""
+    )
 
 
 def cancel(ws: Workspace, name: str, timeout: float = ENDING) -> Waited:
