@@ -90,6 +90,7 @@ COMMANDS = {
     "init": ("project", "Set up a repository for tasks."),
     "key": ("proof", "Look at, renew or trust the keys that sign records."),
     "log": ("archive", "List archived runs, newest first."),
+    "mcp": ("mcp", "Serve agents over MCP."),
     "merge": ("compare", "Merge two versions of a notebook, cell by cell."),
     "merge-proposal": ("proposals", "Merge a proposal."),
     "new": ("project", "Begin a task from a description."),
@@ -107,6 +108,8 @@ COMMANDS = {
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
     "wait": ("waiting", "Wait for a run that goes on by itself."),
+    "token": ("token", "Tokens for agents that come in over HTTP."),
+    "tools": ("tools", "What agents get, without MCP."),
     "verify": ("proof", "Check that archived runs are what was run."),
 }
 
