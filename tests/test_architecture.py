@@ -39,6 +39,7 @@ HEAVY = {
     "httpx2",
     "fsspec",
     "nbdime",
+    "PIL",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 
