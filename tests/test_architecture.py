@@ -44,6 +44,7 @@ HEAVY = {
     "pydantic",
     "starlette",
     "uvicorn",
+    "PIL",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 
