@@ -7,17 +7,17 @@ import time
 from collections.abc import Iterator
 
 from ..errors import QuireError
-from ..runs.events import CellSubmitted, Event, KernelReplaced, RunStarted
-from ..runs.record import CellRecord, Fold
+from ..runs.answering import Answer, AnswerFold
+from ..runs.events import CellSubmitted, Event
 
 
 class Given:
     def __init__(self, name: str) -> None:
         self.name = name
         self.over = False
+        self.began = 0  # cells
         self.error: QuireError | None = None
-        self.replaced: KernelReplaced | None = None
-        self.cells: list[tuple[CellSubmitted, Fold]] = []
+        self._fold = AnswerFold()
         self._changed = threading.Condition()
 
     def follow(self, events: Iterator[Event]) -> None:
@@ -31,7 +31,10 @@ class Given:
         try:
             for event in events:
                 with self._changed:
-                    self._note(event)
+                    self._fold.add(event)
+                    if isinstance(event, CellSubmitted):
+                        self.began += 1
+                        self._changed.notify_all()
         except QuireError as error:
             self.error = error
         finally:
@@ -39,37 +42,16 @@ class Given:
                 self.over = True
                 self._changed.notify_all()
 
-    def _note(self, event: Event) -> None:
-        if isinstance(event, KernelReplaced):
-            self.replaced = event
-        elif isinstance(event, CellSubmitted):
-            self.cells.append((event, _fold_of(event)))
-            self._changed.notify_all()
-        elif self.cells:
-            self.cells[-1][1].add(event)
-
-    def wait(self, timeout: float, seen: int = -1) -> bool:
+    def wait(self, timeout: float, seen: int) -> bool:
         """Until all has run, or more cells than `seen` have begun, or time is up; whether over."""
         deadline = time.monotonic() + timeout
         with self._changed:
-            while not self.over and (seen < 0 or len(self.cells) <= seen):
+            while not self.over and self.began <= seen:
                 left = deadline - time.monotonic()
                 if left <= 0 or not self._changed.wait(left):
                     break
             return self.over
 
-    def records(self) -> list[tuple[int | None, CellRecord]]:
-        """The cells so far, each with its place in the notebook."""
+    def answer(self) -> Answer:
         with self._changed:
-            return [
-                (given.index, fold.record(alive=not self.over).cells[0])
-                for given, fold in self.cells
-            ]
-
-
-def _fold_of(given: CellSubmitted) -> Fold:
-    """A cell by itself, told as that of a run is."""
-    fold = Fold()
-    cell = {"id": given.cell, "kind": "code", "source": given.source, "title": given.title}
-    fold.add(RunStarted("", "", given.at, "", "", (cell,), {}))
-    return fold
+            return self._fold.answer()

@@ -169,6 +169,7 @@ class NotebookExecutor:
         self.not_pushed: QuireError | None = None
         self._attended = attended  # by whoever waits for it, where it outlives the call
         self.underway: Underway | None = None  # once it has a folder
+        self.archive_warning = ""  # what the archive has lost since it was last added to
 
     @property
     def run_id(self) -> str:
@@ -339,6 +340,7 @@ class NotebookExecutor:
         except QuireError as error:
             self.not_archived = error
             return
+        self.archive_warning = self.workspace.archive.warning
         if self.plan.parent:
             return  # the run that asked for this one does the rest for both
         try:

@@ -71,6 +71,6 @@ def answer(engine: Engine, call: Call) -> dict[str, Any]:
     told = use(ws, call.name, call.arguments.get("arguments") or {}, caller)
     return {
         "text": told.text,
-        "images": [{"mime": one.mime, "data": one.data} for one in told.images],
+        "images": [{"mime": one.mime, "data": one.data} for one in told.pictures],
         "failed": told.failed,
     }

@@ -143,18 +143,22 @@ TOOLS = (
     Tool(
         "notebook_session",
         "A live kernel for a notebook, by session name or path. exec: run cells (3, 3-7, all, "
-        "stale) or code. rewind: undo to before the cell `to`. promote: clean run; if it agrees, "
-        "write to `to`. wait: for a long exec. restore: rerun what a lost kernel had run.",
+        "stale) or code. rewind: be as before that cell ran. promote: clean run; if it agrees, "
+        "write to `to`. wait: for a long exec. output: lines of what a cell printed. restore: "
+        "rerun what a lost kernel had run.",
         {
             "action": _one_of(
-                "open", "exec", "wait", "vars", "rewind", "interrupt", "restart", "restore",
-                "promote", "close", "list",
+                "open", "exec", "wait", "vars", "output", "rewind", "interrupt", "restart",
+                "restore", "promote", "close", "list",
             ),
             "path": _PATH,
             "session": _TEXT,
             "cells": {"type": ["string", "integer"]},
             "code": _TEXT,
-            "to": {"type": ["string", "integer"]},
+            "cell": {"type": ["string", "integer"]},
+            "stream": _one_of("stdout", "stderr"),
+            "lines": _TEXT,
+            "to": _TEXT,
             "parameters": _PARAMETERS,
             "cell_timeout": _SECONDS,
             "wait": _SECONDS,
@@ -210,8 +214,7 @@ TOOLS = (
         "lines of a stream. With result: that value in full.",
         {
             "run": _RUN,
-            "cells": _text("Such as 3-7"),
-            "cell": _CELL,
+            "cell": {**_CELL, "description": "Only this one"},
             "stream": _one_of("stdout", "stderr"),
             "lines": _text("Such as 100-250"),
             "result": _TEXT,

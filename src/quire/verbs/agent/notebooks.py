@@ -12,6 +12,7 @@ from ...document.lint import Finding, lint
 from ...document.model import Cell, Document
 from ...errors import DocumentError, UsageError
 from ...runs.printed import plain, visible
+from ...runs.quoting import MARK
 from ...runs.telling import Told
 from ...workspace import Workspace
 from ..edit import Edit, edit, stale_in_sessions
@@ -71,8 +72,14 @@ def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) 
 def cell_text(cell: Cell, at: int) -> str:
     tags = f"  tags: {', '.join(cell.tags)}" if cell.tags else ""
     head = f"[{at}] {cell.kind} {cell.id}  {cell.title}{tags}"
-    body = "\n".join(f"| {line}" for line in visible(cell.source).split("\n"))
-    return f"{plain(head).rstrip()}\n{body}" if cell.source else plain(head).rstrip()
+    return (
+        f"{plain(head).rstrip()}\n{_marked(cell.source)}" if cell.source else plain(head).rstrip()
+    )
+
+
+def _marked(source: str) -> str:
+    """As it is, for whoever wants to change it; no line of it can pass for one of ours."""
+    return "\n".join(f"{MARK}{line}" for line in visible(source).split("\n"))
 
 
 def places(document: Document, what: str) -> list[int]:
@@ -146,7 +153,7 @@ def _told(ws: Workspace, done: Edit) -> str:
         lines = [f"edited {name}: cell {edited.index} is now {edited.cell_id}"]
     if edited.replaced:
         lines.append(f"replaced {edited.replaced} times")
-    lines += [f"| {line}" for line in visible(edited.diff).rstrip("\n").split("\n")]
+    lines.append(_marked(edited.diff.rstrip("\n")))
     lines += findings(list(done.findings))
     for session, behind in done.stale.items():
         lines.append(f"session {session} is open on it{_stale(behind)}")

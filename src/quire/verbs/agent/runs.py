@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...errors import DocumentError, UsageError
+from ...errors import UsageError
 from ...executors.underway import Progress
-from ...runs.plan import jsonable
 from ...runs.printed import plain
-from ...runs.record import Record
 from ...runs.summary import one_line, took
-from ...runs.telling import Told, quoted, tell_cells, tell_lines, tell_run
+from ...runs.telling import Told
 from ...workspace import Workspace
 from .. import archive, underway
 from ..runs import find, runs
+from ..tell import tell, tell_found
 from ..underway import Waited
 from . import texts
 from .caller import Caller
@@ -34,6 +33,8 @@ def execute(
     cancel_with_request: bool = False,
     **options: Any,
 ) -> Told:
+    limit(options, "timeout")
+    limit(options, "cell_timeout")
     if "from" in options:
         options["from_cell"] = str(options.pop("from"))
     under = underway.start(ws, inside(ws, path), parameters or {}, **options)
@@ -42,6 +43,13 @@ def execute(
     if cancel_with_request and caller.cancelled():
         return _tell(underway.cancel(ws, under.run_id))
     return told
+
+
+def limit(given: Mapping[str, Any], name: str) -> float | None:
+    seconds: float | None = given.get(name)
+    if seconds is not None and seconds <= 0:
+        raise UsageError(f"{name} must be above 0", hint="give seconds")
+    return seconds
 
 
 def wait(ws: Workspace, caller: Caller, *, run: str, timeout: float | None = None) -> Told:
@@ -65,12 +73,10 @@ def _follow(ws: Workspace, caller: Caller, run_id: str, seconds: float | None) -
 
 
 def _tell(waited: Waited) -> Told:
-    record = waited.found.record
+    told = tell_found(waited.found)
     if waited.over:
-        return tell_run(record, texts.LIMITS, path=record.task, resumable=waited.resumable)
-    first = f"still running: {plain(str(waited.progress))} of run {record.run_id}"
-    step = f'It goes on by itself. Next: run_wait(run="{record.run_id}")'
-    return texts.above(f"{first}\n{step}", tell_run(record, texts.LIMITS, path=record.task))
+        return told
+    return texts.above(f"it is at {plain(str(waited.progress))} and goes on by itself", told)
 
 
 def search(
@@ -129,84 +135,17 @@ def show(
     caller: Caller,
     *,
     run: str,
-    cells: str | None = None,
     cell: str | int | None = None,
-    stream: str | None = None,
-    lines: str | None = None,
-    result: str | None = None,
+    stream: str = "",
+    lines: str = "",
+    result: str = "",
 ) -> Told:
-    found = find(ws, run)
-    record = found.record
-    if result is not None:
-        return _result(record, result)
-    if cell is not None or lines is not None or stream is not None:
-        if cell is None:
-            raise UsageError("lines of which cell?", hint="give cell, an index or an id")
-        return _lines(ws, found, cell, stream or "stdout", lines)
-    if cells is not None:
-        chosen = [record.cells[at] for at in _places(record, cells)]
-        first = f"{record.outcome}: run {record.run_id} of {plain(record.task)}"
-        return texts.above(first, tell_cells(chosen, texts.LIMITS))
-    resumable = record.run_id in ws.engine.kept
-    told = tell_run(record, texts.LIMITS, path=record.task, resumable=resumable)
-    return Told(told.text, told.images)  # the question was answered, whatever the run came to
-
-
-def _result(record: Record, name: str) -> Told:
-    import json
-
-    if name not in record.results:
-        there = ", ".join(map(plain, record.results)) or "none"
-        raise UsageError(f"the run has no result {name!r}", hint=f"it has: {there}")
-    value = jsonable(record.results[name].value)
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    return Told(f"{plain(name)} of run {record.run_id}:\n{quoted(text)}")
-
-
-def _places(record: Record, what: str) -> list[int]:
-    start, dash, end = what.partition("-")
-    if dash and start.isdigit() and (end == "" or end.isdigit()):
-        last = min(int(end or len(record.cells) - 1), len(record.cells) - 1)
-        return list(range(int(start), last + 1))
-    return [_place(record, what)]
-
-
-def _place(record: Record, cell: str | int) -> int:
-    text = str(cell)
-    if text.isdigit() and len(text) < 6 and int(text) < len(record.cells):
-        return int(text)
-    hits = [at for at, one in enumerate(record.cells) if text in (one.id, one.title) and text]
-    if len(hits) == 1:
-        return hits[0]
-    said = f"{len(hits)} cells are" if hits else "no cell is"
-    raise DocumentError(
-        f"{said} {text[:80]!r} in run {record.run_id}",
-        hint=f"use an index from 0 to {len(record.cells) - 1}",
+    told = tell(
+        ws,
+        run,
+        cell="" if cell is None else str(cell),
+        stream=stream,
+        lines=lines,
+        result=result,
     )
-
-
-def _lines(ws: Workspace, found: Any, cell: str | int, stream: str, lines: str | None) -> Told:
-    one = found.record.cells[_place(found.record, cell)]
-    text = "".join(
-        str(output["text"])
-        for output in one.outputs
-        if output["output_type"] == "stream" and output["name"] == stream
-    )
-    spilt = found.folder and found.folder.path / "spill" / f"{one.id}.{stream}.txt"
-    first, last = _range(lines)
-    if not text and not (spilt and spilt.exists()):
-        return Told(f"cell {one.id} of run {found.record.run_id} wrote nothing to {stream}")
-    return tell_lines(text, first, last, texts.LIMITS)
-
-
-def _range(lines: str | None) -> tuple[int, int]:
-    if lines is None:
-        return 1, 10**9
-    match = re.fullmatch(r"(\d{1,12})(?:-(\d{1,12})?)?", lines.strip())
-    if match is None or int(match[1]) < 1:
-        raise UsageError(f"{lines[:40]!r} is no range of lines", hint='such as "100-250"')
-    first = int(match[1])
-    last = int(match[2]) if match[2] else (10**9 if "-" in lines else first)
-    if last < first:
-        raise UsageError(f"lines {lines} end before they begin", hint='such as "100-250"')
-    return first, last
+    return Told(told.text, told.pictures)  # it was shown, whatever the run came to

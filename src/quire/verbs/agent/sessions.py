@@ -10,16 +10,18 @@ from ...errors import DocumentError, UsageError
 from ...executors.given import Given
 from ...runs.events import Event
 from ...runs.printed import plain
+from ...runs.quoting import quoted
 from ...runs.summary import took
-from ...runs.telling import Told, quoted, tell_cells
+from ...runs.telling import StaleCell, Told, tell_cells
 from ...workspace import LiveSession, Workspace
 from .. import session as sessions
 from ..promote import promote as make_task
 from ..restore import restore as bring_back
+from ..tell import tell_session_lines
 from . import texts
 from .caller import Caller
 from .notebooks import inside
-from .runs import LONGEST
+from .runs import LONGEST, limit
 
 NOT_UNDONE = "What was done outside the kernel (files, network) is not undone."
 
@@ -77,16 +79,9 @@ def _exec(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, name)
     what = str(given["cells"]) if "cells" in given else None
     events = sessions.execute(
-        ws, name, what, _Never(), code=given.get("code"), cell_timeout=_positive(given)
+        ws, name, what, _Never(), code=given.get("code"), cell_timeout=limit(given, "cell_timeout")
     )
     return texts.above(opened, _begin(ws, caller, live, events, given.get("wait")))
-
-
-def _positive(given: dict[str, Any]) -> float | None:
-    seconds = given.get("cell_timeout")
-    if seconds is not None and seconds <= 0:
-        raise UsageError("cell_timeout must be above 0", hint="give seconds")
-    return seconds
 
 
 def _opened(ws: Workspace, caller: Caller, given: dict[str, Any]) -> tuple[str, str]:
@@ -128,50 +123,45 @@ def _followed(
         left = min(0.5, deadline - time.monotonic())
         if left <= 0 or given.wait(left, began):
             break
-        if len(given.cells) > began:
-            began = len(given.cells)
-            caller.progress(began - 1, 0, f"{began - 1} cells done")
+        if given.began > began:
+            began = given.began
+            caller.progress(began - 1, 0, f"cell {began}")
     return _tell(ws, live, given)
 
 
 def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
-    if given.error is not None and not given.cells:
+    answer, over = given.answer(), given.over
+    if given.error is not None and not answer.cells:
         raise given.error
-    name, over = given.name, given.over
+    told = tell_cells(
+        answer,
+        session=given.name,
+        task=ws.named(live.path),
+        epoch=live.session.epoch,
+        stale=_stale(ws, live) if over else (),
+        running=not over,
+    )
     lines = []
-    if given.replaced is not None:
-        was = given.replaced
-        lines.append(
-            f"NEW KERNEL (epoch {was.epoch}): what was in the one before is gone: "
-            f"{plain(was.reason)}. "
-            f'notebook_session(action="restore", session="{name}") reruns what it had run.'
-        )
-    told = tell_cells([record for _, record in given.records()], texts.LIMITS)
+    if answer.replaced is not None:
+        step = f'notebook_session(action="restore", session="{given.name}")'
+        lines.append(f"to run again what the lost kernel had run: {step}")
     if not over:
-        lines.append(
-            f"session {name} is still running. It goes on by itself. Next: "
-            f'notebook_session(action="wait", session="{name}") or action="interrupt"'
-        )
-    else:
-        status = "failed" if told.failed else "ok"
-        lines.append(f"{status}: session {name}, epoch {live.session.epoch}")
+        step = f'notebook_session(action="wait", session="{given.name}")'
+        lines.append(f'it goes on by itself; next: {step}, or action="interrupt"')
     if given.error is not None:
         lines.append(texts.error(given.error).text)
-    after = [f"stale: {why}" for why in _stale(ws, live)] if over else []
-    text = "\n".join([*lines, told.text, *after] if told.text else [*lines, *after])
-    return Told(text, told.images, told.failed or given.error is not None)
+    text = "\n".join([told.text, *lines])
+    return Told(text, told.pictures, told.failed or given.error is not None)
 
 
-def _stale(ws: Workspace, live: LiveSession) -> list[str]:
-    """Masked as everything that leaves a session."""
-    ran = live.session.executions
-    if not ran:
+def _stale(ws: Workspace, live: LiveSession) -> list[StaleCell]:
+    if not live.session.executions:
         return []
     try:
         states = sessions.states(ws, live)
     except DocumentError:  # the file may be gone by now; what ran is told all the same
         return []
-    return [f"[{s.index}] {plain(s.reason)}" for s in states if s.state == "stale"][: texts.SHOWN]
+    return [StaleCell(s.index, s.cell.id, s.reason) for s in states if s.state == "stale"]
 
 
 def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
@@ -194,10 +184,16 @@ def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     return Told(texts.bounded(lines, 'exec code="print(…)"'))
 
 
+def _output(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    name = sessions.find(ws, _named(ws, given)).session.name
+    stream, lines = given.get("stream", "stdout"), given.get("lines", "")
+    return Told(tell_session_lines(ws, name, str(given["cell"]), stream, lines))
+
+
 def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, _named(ws, given))
     name = live.session.name
-    event, states = sessions.rewind(ws, name, str(given["to"]))
+    event, states = sessions.rewind(ws, name, str(given["cell"]))
     left = len(live.session.executions)
     behind = [f"stale: [{s.index}] {plain(s.reason)}" for s in states if s.state == "stale"]
     first = f"session {name} is as it was before #{event.order}; {left} executions stand"
@@ -273,7 +269,8 @@ _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], _Do]] = {
     "exec": (("cells", "code", "parameters", "cell_timeout", "wait"), (), _exec),
     "wait": (("wait",), (), _wait),
     "vars": ((), (), _vars),
-    "rewind": (("to",), ("to",), _rewind),
+    "rewind": (("cell",), ("cell",), _rewind),
+    "output": (("cell", "stream", "lines"), ("cell",), _output),
     "interrupt": ((), (), _interrupt),
     "restart": ((), (), _restart),
     "restore": (("wait",), (), _restore),

@@ -6,7 +6,6 @@ from ...errors import QuireError
 from ...runs.printed import plain
 from ...runs.telling import Limits, Told
 
-LIMITS = Limits()
 SHOWN = 20
 
 
@@ -16,7 +15,7 @@ def error(problem: QuireError) -> Told:
     return Told(f"error ({problem.code}): {plain(problem.message)}{hint}{again}", (), True)
 
 
-def bounded(lines: list[str], rest: str, room: int = 24_000) -> str:
+def bounded(lines: list[str], rest: str, room: int = Limits().whole) -> str:
     """As many as fit; `rest` says how to see the others."""
     out: list[str] = []
     used = 0
@@ -30,4 +29,4 @@ def bounded(lines: list[str], rest: str, room: int = 24_000) -> str:
 
 
 def above(first: str, told: Told) -> Told:
-    return Told(f"{first}\n{told.text}", told.images, told.failed) if first else told
+    return Told(f"{first}\n{told.text}", told.pictures, told.failed) if first else told
