@@ -227,6 +227,7 @@ class Host:
             self._calls[ident] = call
             self._served = True
         threading.Thread(target=call.listen, daemon=True).start()
+        call.say({"begun": True})
         try:
             told = self.answer_call(call)
         except Exception as error:  # noqa: BLE001 - the caller must hear something

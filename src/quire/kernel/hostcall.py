@@ -1,6 +1,7 @@
 """A structured call to the host, both ends: one request, then lines of JSON in both directions.
 
-The host says how far it is and may ask back; the caller answers, or calls the work off:
+The host says that it has begun (before that, nothing was done and one may ask another host), how
+far it is, and may ask back; the caller answers, or calls the work off:
 
     host      {"say": {...}}  {"ask": N, "questions": [...]}  {"answer": {...}}
     caller    {"answers": N, "values": [...] or null, "by": "..."}  {"cancel": true}
