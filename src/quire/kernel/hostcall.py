@@ -86,6 +86,8 @@ class Call:
 def received(body: bytes, rest: bytes, sock: socket.socket) -> Call:
     """The request of a caller. ValueError or KeyError where it is none."""
     data = json.loads(body)
+    if not isinstance(data, dict) or not isinstance(data.get("env"), dict):
+        raise ValueError("that is no request")
     world = hostline.read_world(str(data["world"])) if data.get("world") else {}
     env = {str(name): str(value) for name, value in data["env"].items()}
     return Call(str(data["call"]), data["arguments"], str(data["cwd"]), env, world, sock, rest)
