@@ -30,6 +30,7 @@ from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .kernels import kernel_spec
+from .missing import completed
 from .read import read
 
 WARN_AT = 0.8  # of the idle time, after which a session is about to be culled
@@ -65,7 +66,7 @@ def open_session(
         key: value if isinstance(value, params.Given) else params.Given(value)
         for key, value in (parameters or {}).items()
     }
-    values = params.resolve(source.document, given)
+    values = params.resolve(source.document, completed(workspace, source.document, given))
     spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
     store = workspace.sessions
     name = store.reserve(name or source.path.stem, exactly=name is not None)
@@ -256,7 +257,10 @@ class CellState:
 
 def cells(workspace: Workspace, name: str) -> list[CellState]:
     """Every cell of the task as it is now: which ran, in which order, which are stale and why."""
-    live = find(workspace, name)
+    return states(workspace, find(workspace, name))
+
+
+def states(workspace: Workspace, live: LiveSession) -> list[CellState]:
     return _masked(_states(read(workspace, live.path).document, live.session.executions), live)
 
 
