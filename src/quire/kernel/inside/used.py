@@ -41,14 +41,19 @@ def used(code: str, namespace: dict[str, Any], error: BaseException | None) -> l
         if name.startswith("_") or name not in namespace:
             continue
         value = namespace[name]
-        if isinstance(value, types.ModuleType) or (only_called and isinstance(value, _CODE)):
+        if _is(value, types.ModuleType) or (only_called and _is(value, _CODE)):
             continue
         found.append(_described(name, value, ""))
     scope, values = _innermost(error, namespace)
     for name, value in values.items():
-        if not isinstance(value, types.ModuleType) and not name.startswith("_"):
+        if not _is(value, types.ModuleType) and not name.startswith("_"):
             found.append(_described(name, value, scope))
     return found if len(found) <= MOST else [*found[: MOST - 10], *found[-10:]]
+
+
+def _is(value: Any, kinds: Any) -> bool:
+    """`isinstance` would ask the value itself."""
+    return issubclass(type(value), kinds)
 
 
 def _names(code: str) -> dict[str, bool]:
