@@ -176,7 +176,7 @@ class Host:
                     # Closing alone would tell the client nothing while a thread still reads.
                     with contextlib.suppress(OSError):
                         sock.shutdown(socket.SHUT_RDWR)
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError, LookupError):
             pass  # A client that talks nonsense or left: there is nobody to tell.
         finally:
             with self._changed:
@@ -227,6 +227,7 @@ class Host:
             self._calls[ident] = call
             self._served = True
         threading.Thread(target=call.listen, daemon=True).start()
+        call.say({"begun": True})
         try:
             told = self.answer_call(call)
         except Exception as error:  # noqa: BLE001 - the caller must hear something

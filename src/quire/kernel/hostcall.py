@@ -1,6 +1,7 @@
 """A structured call to the host, both ends: one request, then lines of JSON in both directions.
 
-The host says how far it is and may ask back; the caller answers, or calls the work off:
+The host says that it has begun (before that, nothing was done and one may ask another host), how
+far it is, and may ask back; the caller answers, or calls the work off:
 
     host      {"say": {...}}  {"ask": N, "questions": [...]}  {"answer": {...}}
     caller    {"answers": N, "values": [...] or null, "by": "..."}  {"cancel": true}
@@ -85,6 +86,8 @@ class Call:
 def received(body: bytes, rest: bytes, sock: socket.socket) -> Call:
     """The request of a caller. ValueError or KeyError where it is none."""
     data = json.loads(body)
+    if not isinstance(data, dict) or not isinstance(data.get("env"), dict):
+        raise ValueError("that is no request")
     world = hostline.read_world(str(data["world"])) if data.get("world") else {}
     env = {str(name): str(value) for name, value in data["env"].items()}
     return Call(str(data["call"]), data["arguments"], str(data["cwd"]), env, world, sock, rest)

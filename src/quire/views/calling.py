@@ -5,6 +5,7 @@ For whatever an agent talks to: the MCP server, `quire tools call`. Loads nothin
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from ..kernel.hostcall import Line, Lost, dial
 from ..verbs.agent.definitions import BY_NAME
 
 Questions = Sequence[Mapping[str, Any]]
+PATIENCE = 15.0  # seconds in which a host can be had
+AGAIN = 0.02  # seconds between two attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class ToolCall:
     progress: Callable[[int, int, str], None] = lambda done, total, what: None
     ask: Callable[[Questions], Reply] = _nobody
     _line: Line | None = None
+    _begun: bool = False
     _run: str = ""
     _cancelled: bool = field(default=False)
 
@@ -76,6 +80,19 @@ class ToolCall:
             self._line.close()
 
     def _once(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Lost once the host had begun. Before that another host can do it just as well: one that
+        is being ended takes calls for a moment that it never looks at."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            self._begun = False
+            try:
+                return self._ask_host(name, arguments)
+            except Lost:
+                if self._begun or self._cancelled or time.monotonic() > deadline:
+                    raise
+            time.sleep(AGAIN)
+
+    def _ask_host(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         try:
             line = dial(self.root, __version__)
         except OSError as error:
@@ -100,7 +117,9 @@ class ToolCall:
             line.reply(int(message["ask"]), reply.values, reply.by, declined=reply.declined)
             return
         said = message.get("say") or {}
-        if "run" in said:
+        if "begun" in said:
+            self._begun = True
+        elif "run" in said:
             self._run = str(said["run"])
         elif "done" in said:
             self.progress(int(said["done"]), int(said["of"]), str(said["what"]))

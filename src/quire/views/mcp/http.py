@@ -93,6 +93,7 @@ def _bound(host: str, port: int) -> socket.socket:
         sock = socket.socket(family, kind, proto)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(where)
+        sock.listen(128)  # so that it is true when we say so
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",
