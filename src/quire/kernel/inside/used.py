@@ -133,7 +133,7 @@ def _look(value: Any, depth: int) -> Iterator[str]:
         start, end = "[]" if kind is list else "()" if kind is tuple else "{}"
         yield start
         yield from _items(value, depth)
-        yield end
+        yield f",{end}" if kind is tuple and len(value) == 1 else end
     elif kind is dict:
         yield "{"
         yield from _items(value, depth, value)
