@@ -124,19 +124,24 @@ def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk
 
 
 def _encoded(image: Image, mime: str) -> tuple[str, bytes]:
-    """As it was where that is small enough, else as JPEG on white."""
+    """The smaller of two: a palette keeps the few colours of a diagram crisp, JPEG suits the rest.
+
+    On white, as a notebook shows it: some readers see black where a picture is transparent.
+    """
     import io
 
-    out = io.BytesIO()
-    if mime != "image/jpeg":
-        image.save(out, "PNG")
-        if out.tell() <= BYTES:
-            return "image/png", out.getvalue()
-    from PIL.Image import new
+    from PIL.Image import Dither, Quantize, new
 
-    rgba = image.convert("RGBA")
-    paper = new("RGB", rgba.size, "white")
-    paper.paste(rgba, mask=rgba.getchannel("A"))
-    out = io.BytesIO()
-    paper.save(out, "JPEG", quality=85)
-    return "image/jpeg", out.getvalue()
+    if image.mode == "RGBA":
+        paper = new("RGB", image.size, "white")
+        paper.paste(image, mask=image.getchannel("A"))
+        image = paper
+    photo, drawing = io.BytesIO(), io.BytesIO()
+    image.save(photo, "JPEG", quality=85)
+    if mime == "image/jpeg":
+        return mime, photo.getvalue()
+    palette = image.quantize(256, method=Quantize.FASTOCTREE, dither=Dither.NONE)
+    palette.save(drawing, "PNG")
+    if drawing.tell() <= photo.tell():
+        return "image/png", drawing.getvalue()
+    return "image/jpeg", photo.getvalue()

@@ -24,7 +24,7 @@ EACH = 200  # lines of a stream that are read at once, when more is wanted
 class Limits:
     """In characters; `side` in pixels."""
 
-    whole: int = 24_000
+    whole: int = 23_500  # whoever hands it over may add a line or two
     stream: int = 8_000  # of stdout, of stderr, of a display
     pictures: int = 4
     side: int = 1_200

@@ -18,6 +18,7 @@ from .results import PAPERMILL_PREFIX, QUIRE_MIME, SCRAPBOOK_PREFIX
 _NO_TEXT = re.compile(r"<(?:IPython\.core\.display\.\w+ object|Figure size .*)>$")
 _PANDAS = re.compile(r"^\[(\d+) rows x (\d+) columns\]$", re.MULTILINE)
 _POLARS = re.compile(r"shape: \(([\d_]+), ([\d_]+)\)")
+_SPACES = re.compile(r"(?<=\S) {2,}")
 _BODY = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
 _ROW = re.compile(r"<tr\b")
 STREAMS = ("stdout", "stderr")
@@ -95,8 +96,12 @@ def _display(output: Mapping[str, Any], label: str) -> Iterator[Piece]:
         yield Image(*found, label)
         return
     text = _text(data)
-    if text:
-        yield Text(_labelled(label, data, text), text)
+    if not text:
+        return
+    labelled = _labelled(label, data, text)
+    if labelled != label:
+        text = _SPACES.sub("  ", _PANDAS.sub("", text)).rstrip()
+    yield Text(labelled, text)
 
 
 def _is_result(output: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
