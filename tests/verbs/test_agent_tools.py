@@ -13,6 +13,7 @@ from quire.verbs.agent.arguments import checked, tool
 from quire.verbs.agent.call import _DO
 from quire.verbs.agent.definitions import BY_NAME, TOOLS
 from quire.verbs.agent.schemas import schemas
+from quire.verbs.agent.texts import bounded
 
 
 def test_the_promised_names_and_arguments_are_there() -> None:
@@ -92,3 +93,13 @@ def test_a_name_that_is_no_tool_finds_the_nearest() -> None:
     with pytest.raises(UsageError) as refused:
         tool("notebook_exec")
     assert refused.value.hint == "did you mean notebook_execute?"
+
+
+def test_a_long_list_says_how_to_see_the_rest() -> None:
+    lines = ["first", "x" * 700, "row\n" * 3_000, "last"]
+    shown = bounded(lines, "read(cells=…)", 8_000)
+    assert len(shown) <= 8_000
+    assert shown.startswith("first\nxxx")
+    assert "more characters of it are not shown" in shown
+    assert shown.endswith("… 1 more: read(cells=…)")
+    assert bounded(lines[:2], "") == "first\n" + "x" * 700
