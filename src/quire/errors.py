@@ -12,6 +12,7 @@ QuireError
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
  ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ModelError              the configured language model said no, or nothing of use
  └── Declined                a person was asked and did not want to answer
 """
 
@@ -88,6 +89,10 @@ class GitError(QuireError):
 
 class ForgeError(QuireError):
     code = "forge"
+
+
+class ModelError(QuireError):
+    code = "model"
 
 
 class Declined(QuireError):
