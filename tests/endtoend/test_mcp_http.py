@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import httpx2
+import mcp_types as types
 import mcpworld
 import pytest
 from mcp import MCPError
@@ -158,6 +159,59 @@ def test_tokens_are_kept_as_digests_for_the_owner_only(scratch: Scratch) -> None
         assert done.returncode == 2, agent
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_questions_reach_the_person_over_http(
+    scratch: Scratch, served: Served, secret: str, mode: str
+) -> None:
+    scratch.write("needs.py", '# %% tags=["parameters"]\nregion: str\n\n# %%\nprint(region)\n')
+
+    async def answer(ctx: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"region": "the north"})
+
+    async def live() -> None:
+        async with served.agent(secret, mode=mode, elicitation_callback=answer) as agent:
+            told = await agent.ok("notebook_execute", path="needs.py")
+            assert "| the north" in told.text
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("asked", [True, False])
+def test_cancelling_over_http(
+    scratch: Scratch, served: Served, secret: str, mode: str, *, asked: bool
+) -> None:
+    scratch.write("slow.py", SLOW)
+
+    async def live() -> None:
+        async with served.agent(secret, mode=mode) as agent:
+            async with anyio.create_task_group() as tasks:
+
+                async def execute() -> None:
+                    await agent.call(
+                        "notebook_execute", path="slow.py", wait=60, cancel_with_request=asked
+                    )
+
+                tasks.start_soon(execute)
+                while not (scratch.root / "begun").exists():
+                    await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
+            if not asked:
+                (scratch.root / "go").touch()
+            over = await agent.call("run_wait", run="last", timeout=60)
+            assert over.text.startswith("cancelled" if asked else "ok"), over.text
+
+    asyncio.run(live())
+
+
+SLOW = """# %%
+import pathlib, time
+pathlib.Path("begun").touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+"""
+
+
 async def greet(served: Served, secret: str, times: int) -> int:
     """Say hello again and again, and never come back."""
     limits = httpx2.Limits(max_connections=8)
@@ -207,8 +261,7 @@ def test_fifty_thousand_who_only_say_hello(served: Served, secret: str) -> None:
 
 def test_a_session_in_use_is_not_the_one_that_goes(scratch: Scratch, served: Served) -> None:
     """While one waits for a run, others of the same token come and go."""
-    scratch.write("slow.py", "# %%\nimport pathlib, time\npathlib.Path('begun').touch()\n"
-                  "while not pathlib.Path('go').exists():\n    time.sleep(0.01)\n")  # fmt: skip
+    scratch.write("slow.py", SLOW)
     secret = mcpworld.token(scratch, "busy", "run")
 
     async def live() -> None:
