@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.config import Archive, Config, Forge, parse, read
+from quire.config import Archive, Config, Forge, Model, parse, read
 from quire.errors import ConfigError
 
 # What a key of each type may hold: in TOML, and in Python.
@@ -18,6 +18,7 @@ SAMPLES = {
     "bool": ("true", True),
     "Archive": ('{branch = "runs", push = true}', Archive(branch="runs", push=True)),
     "Forge": ('{kind = "local"}', Forge(kind="local")),
+    "Model": ('{model = "small"}', Model(model="small")),
 }
 
 
@@ -32,8 +33,8 @@ def test_every_key(tmp_path: Path, field: Field[object]) -> None:
     assert read(tmp_path) == replace(Config(), **{field.name: value})
 
 
-@pytest.mark.parametrize("table", [Archive, Forge], ids=lambda table: table.__name__)
-def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge]) -> None:
+@pytest.mark.parametrize("table", [Archive, Forge, Model], ids=lambda table: table.__name__)
+def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Model]) -> None:
     name = table.__name__.lower()
     for field in fields(table):
         text, value = SAMPLES[str(field.type)]

@@ -33,6 +33,15 @@ class Forge:
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    url: str = ""  # of an OpenAI-compatible endpoint, with /v1; empty: there is none
+    model: str = ""  # which of its models
+    key_env: str = ""  # the environment variable that holds the key; empty: it wants none
+    timeout: float = 60.0  # seconds for a whole answer
+    max_size: int = 100_000  # characters of an answer that is taken
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     preload: tuple[str, ...] = ()  # modules the warm parent imports once for all kernels
     python: str = ""  # the interpreter tasks run in; empty: the one Quire runs in
@@ -52,9 +61,10 @@ class Config:
     notebooks: str = "notebooks"  # the folder with the tasks of this repository
     archive: Archive = Archive()
     forge: Forge = Forge()
+    model: Model = Model()
 
 
-_TABLES = {"Archive": Archive, "Forge": Forge}
+_TABLES = {"Archive": Archive, "Forge": Forge, "Model": Model}
 
 
 def parse(table: Mapping[str, Any], name: str) -> Config:

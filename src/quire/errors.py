@@ -11,7 +11,9 @@ QuireError
  ├── HostError               the host process could not be reached or started
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
- └── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ModelError              the configured language model said no, or nothing of use
+ └── Declined                a person was asked and did not want to answer
 """
 
 from __future__ import annotations
@@ -87,3 +89,11 @@ class GitError(QuireError):
 
 class ForgeError(QuireError):
     code = "forge"
+
+
+class ModelError(QuireError):
+    code = "model"
+
+
+class Declined(QuireError):
+    code = "declined"

@@ -107,6 +107,7 @@ COMMANDS = {
     "runs": ("records", "List runs, newest first."),
     "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
+    "skill": ("skill", "What teaches agents to work with Quire."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
     "wait": ("waiting", "Wait for a run that goes on by itself."),
     "token": ("token", "Tokens for agents that come in over HTTP."),
