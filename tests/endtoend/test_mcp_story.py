@@ -33,7 +33,8 @@ async def story(call: Call) -> str:
         return told
 
     created = await ok("notebook_create", task_description="Report the squares", path=PATH)
-    assert PATH in created.text
+    assert created.text.startswith(f"created {PATH}")
+    assert "waits for you: cell" in created.text
     await empty(ok)
     await ok("notebook_edit", path=PATH, cell_index=0, new_source="# Report the squares")
     await ok(

@@ -37,6 +37,12 @@ class Attended:
     def __init__(self) -> None:
         self._askers: list[Asker] = []
         self._lock = threading.Lock()
+        self._open = 0
+
+    @property
+    def asking(self) -> bool:
+        """Whether somebody thinks about an answer: whoever waits for the run waits for them too."""
+        return self._open > 0
 
     @contextmanager
     def by(self, asker: Asker) -> Iterator[None]:
@@ -53,11 +59,16 @@ class Attended:
     ) -> Answers | None:
         with self._lock:
             askers = list(reversed(self._askers))
-        for asker in askers:  # the latest first: the others may have stopped listening
-            answers = asker.ask(questions, called_off)
-            if answers is not None:
-                return answers
-        return None
+            self._open += 1
+        try:
+            for asker in askers:  # the latest first: the others may have stopped listening
+                answers = asker.ask(questions, called_off)
+                if answers is not None:
+                    return answers
+            return None
+        finally:
+            with self._lock:
+                self._open -= 1
 
 
 class Underway:

@@ -95,6 +95,8 @@ def wait(
             if under.progress != seen:
                 seen = under.progress
                 told(seen)
+            if under.attended.asking:
+                left = LOOK
             if left <= 0:
                 break
             under.wait(left, seen)

@@ -84,6 +84,7 @@ TOOLS = (
         },
         ("task_description",),
         "write",
+        open=True,  # a model that is configured may write the draft
     ),
     Tool(
         "notebook_read",

@@ -45,8 +45,17 @@ def create(
 ) -> Told:
     made = new(ws, task_description, path=inside(ws, path) if path is not None else None)
     name = ws.named(made.path)
-    told = listing(ws, caller, name)
-    return texts.above(f"created {name}; mend its cells with notebook_edit", told)
+    by = "a model" if made.drafted_by == "model" else "rules"
+    lines = [f"created {name}, drafted by {by}"]
+    if made.note:
+        lines.append(f"note: {plain(made.note)}")
+    lines += [
+        f"waits for you: cell {one.index} ({one.cell_id}): {plain(one.what)}"
+        for one in made.waiting
+    ]
+    if made.waiting:
+        lines.append(f'next: notebook_edit(path="{name}", cell="…", new_source="…")')
+    return texts.above("\n".join(lines), listing(ws, caller, name))
 
 
 def show(ws: Workspace, caller: Caller, *, path: str, cells: str | None = None) -> Told:

@@ -7,6 +7,7 @@ from ...runs.printed import plain
 from ...runs.telling import Limits, Told
 
 SHOWN = 20
+PART = 2_000  # characters that are worth showing of something longer
 
 
 def error(problem: QuireError) -> Told:
@@ -16,15 +17,21 @@ def error(problem: QuireError) -> Told:
 
 
 def bounded(lines: list[str], rest: str, room: int = Limits().whole) -> str:
-    """As many as fit; `rest` says how to see the others."""
+    """As many as fit; `rest` says how to see the others. Of a very long one, its beginning."""
+    room -= len(rest) + 200
     out: list[str] = []
-    used = 0
     for at, line in enumerate(lines):
-        used += len(line) + 1
-        if used > room - 200:
+        if len(line) < room:
+            out.append(line)
+            room -= len(line) + 1
+            continue
+        if room > PART:
+            shown = line[:room].rpartition("\n")[0] or line[:room]
+            out.append(f"{shown}\n… {len(line) - len(shown):,} more characters of it are not shown")
+            at += 1
+        if at < len(lines):
             out.append(f"… {len(lines) - at} more: {rest}")
-            break
-        out.append(line)
+        break
     return "\n".join(out)
 
 
