@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from quire.runs import shrinking
+from quire.runs.events import ResultGlued
 from quire.runs.shrinking import BYTES, PIXELS, dimensions, shrink
 from quire.runs.teller import Limits
 from quire.runs.telling import tell_run
@@ -118,6 +119,14 @@ def test_pictures_of_a_run_are_few_and_named() -> None:
     assert caption in told.text
     assert "only 4 pictures are shown at once" in told.text
     assert "Figure size" not in told.text
+
+
+def test_a_picture_that_was_glued_can_be_asked_for() -> None:
+    payload = encoded(Image.new("RGB", (20, 10), "red"), "PNG")
+    glued = ResultGlued("c0", "chart", "display", {"image/png": payload})
+    told = tell_run(made(results=(glued,)), result="chart")
+    assert [one.data for one in told.pictures] == [payload]
+    assert 'result "chart":\npicture 1: display of cell c0, 20 x 10 px png' in told.text
 
 
 def test_svg_is_no_picture_for_a_model() -> None:

@@ -107,9 +107,9 @@ def _of_webp(data: bytes) -> tuple[int, int]:
 def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk:
     import io
 
-    from PIL import Image
-
     try:
+        from PIL import Image
+
         with Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "GIF", "WEBP"]) as opened:
             if opened.width * opened.height > PIXELS:
                 return _none(mime, size, "its header is not true")

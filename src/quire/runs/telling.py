@@ -63,8 +63,14 @@ def tell_run(
     _head(page, record, notebook, say)
     page.say(EXPLAINED)
     if result:
-        tell_results(page, {result: record.results[result]}, teller.asking, limits, alone=True)
-        return Told(page.text(limits.whole), (), False)
+        one = record.results[result]
+        if one.kind == "display" and isinstance(one.value, Mapping):
+            page.say(f"result {inline(result)}:")
+            shown = {"output_type": "display_data", "data": one.value, "metadata": {}}
+            teller.outputs(CellRecord(one.cell, "code", "", outputs=(shown,)))
+        else:
+            tell_results(page, {result: one}, teller.asking, limits, alone=True)
+        return Told(page.text(limits.whole), teller.pictures)
     if not cell:
         tell_results(page, record.results, teller.asking, limits)
     indexes = {one.id: at for at, one in enumerate(record.cells)}
@@ -87,9 +93,9 @@ def tell_run(
     others = [
         one for one in record.cells if one is not bad and _speaks(one) and cell in ("", one.id)
     ]
-    for one in teller.some(others):
-        page.say(_cell_line(one, indexes[one.id]))
-        teller.outputs(one)
+    for other in teller.some(others):
+        page.say(_cell_line(other, indexes[other.id]))
+        teller.outputs(other)
     if cell and bad is None and not others:
         page.say("that cell gave out nothing")
     return Told(page.text(limits.whole), teller.pictures, record.outcome in STOPPED)

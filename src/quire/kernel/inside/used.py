@@ -38,7 +38,7 @@ def used(code: str, namespace: dict[str, Any], error: BaseException | None) -> l
     """The cell's own names that are there, then those of the innermost function of the task."""
     found: list[dict[str, Any]] = []
     for name, only_called in _names(code).items():
-        if name.startswith("_") or name not in namespace:
+        if name.startswith("_") or name == "get_ipython" or name not in namespace:
             continue
         value = namespace[name]
         if _is(value, types.ModuleType) or (only_called and _is(value, _CODE)):
