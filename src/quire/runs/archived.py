@@ -153,6 +153,7 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
         "duration": cell.duration,
         "execution_count": cell.execution_count,
         "error": asdict(cell.error) if cell.error else None,
+        **({"variables": list(map(dict, cell.variables))} if cell.variables else {}),
     }
 
 
@@ -210,7 +211,7 @@ def _read_cell(
     cell: Mapping[str, Any], shown: Mapping[str, Any], read_object: ReadObject | None
 ) -> CellRecord:
     error = cell["error"]
-    plain = {key: cell[key] for key in cell.keys() - {"tags", "error"}}
+    plain = {key: cell[key] for key in cell.keys() - {"tags", "error", "variables"}}
     return CellRecord(
         **plain,
         source="".join(shown["source"]),
@@ -223,6 +224,7 @@ def _read_cell(
             if not is_ours(output)
         ),
         error=CellError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
+        variables=tuple(cell.get("variables", ())),
     )
 
 
