@@ -153,6 +153,7 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
         "duration": cell.duration,
         "execution_count": cell.execution_count,
         "error": asdict(cell.error) if cell.error else None,
+        **({"variables": list(map(dict, cell.variables))} if cell.variables else {}),
     }
 
 
@@ -211,6 +212,7 @@ def _read_cell(
 ) -> CellRecord:
     plain = dict(cell)
     error, tags = plain.pop("error"), plain.pop("tags")
+    variables = tuple(plain.pop("variables", ()))
     return CellRecord(
         **plain,
         source="".join(shown["source"]),
@@ -223,6 +225,7 @@ def _read_cell(
             if not is_ours(output)
         ),
         error=CellError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
+        variables=variables,
     )
 
 

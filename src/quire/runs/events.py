@@ -176,6 +176,8 @@ class CellFinished:
     error: CellError | None = None
     # The cell ended the task on purpose: sys.exit(0), exit().
     stop: bool = False
+    # Of a cell that failed: what it worked with. name, type, size, value, scope.
+    variables: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +319,8 @@ def loads(line: str | bytes) -> Event:
         kwargs["error"] = CellError(error["name"], error["value"], tuple(error["traceback"]))
     if cls is RunStarted:
         kwargs["cells"] = tuple(kwargs["cells"])
+    if "variables" in kwargs:
+        kwargs["variables"] = tuple(kwargs["variables"])
     if cls is Asked:
         kwargs["choices"] = tuple(kwargs.get("choices", ()))
     event: Event = cls(**kwargs)

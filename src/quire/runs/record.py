@@ -55,6 +55,7 @@ class CellRecord:
     execution_count: int | None = None
     outputs: tuple[Mapping[str, Any], ...] = ()
     error: CellError | None = None
+    variables: tuple[Mapping[str, Any], ...] = ()  # that it used, where it failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Record:
         return {name: result.value for name, result in self.results.items()}
 
 
-class _Cell:
+class CellFold:
     """One cell while its events come in."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
@@ -133,6 +134,7 @@ class _Cell:
         self.duration: float | None = None
         self.count: int | None = None
         self.error: CellError | None = None
+        self.variables: tuple[Mapping[str, Any], ...] = ()
         self.outputs: list[dict[str, Any]] = []
         self.areas: list[str] = []  # of each output
         self.clear_next: str | None = None
@@ -169,6 +171,11 @@ class _Cell:
             )
         self.add({"output_type": "stream", "name": event.what, "text": marker + event.tail})
 
+    def finish(self, event: CellFinished) -> None:
+        self.status, self.finished, self.error = event.status, event.at, event.error
+        self.duration, self.count = event.duration, event.execution_count
+        self.variables = event.variables
+
     def freeze(self, *, unfinished: CellStatus) -> CellRecord:
         spec = self.spec
         outputs = tuple(
@@ -190,6 +197,7 @@ class _Cell:
             execution_count=self.count,
             outputs=outputs,
             error=self.error,
+            variables=self.variables,
         )
 
 
@@ -199,7 +207,7 @@ class Fold:
     def __init__(self) -> None:
         self._start: RunStarted | None = None
         self._end: RunFinished | None = None
-        self._cells: dict[str, _Cell] = {}
+        self._cells: dict[str, CellFold] = {}
         self._results: dict[str, Result] = {}
         self._warnings: list[str] = []
         self._calls: list[ToolCalled] = []
@@ -212,7 +220,7 @@ class Fold:
     def add(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._start = event
-            self._cells = {spec["id"]: _Cell(spec) for spec in event.cells}
+            self._cells = {spec["id"]: CellFold(spec) for spec in event.cells}
             return
         if isinstance(event, RunFinished):
             self._end = event
@@ -265,12 +273,7 @@ class Fold:
         elif isinstance(event, KernelDied):
             self._death = event
         else:
-            self._finish(cell, event)
-
-    @staticmethod
-    def _finish(cell: _Cell, event: CellFinished) -> None:
-        cell.status, cell.finished, cell.error = event.status, event.at, event.error
-        cell.duration, cell.count = event.duration, event.execution_count
+            cell.finish(event)
 
     def record(self, *, alive: bool = False) -> Record:
         """`alive`: the run's process is still there, so what is unfinished is running."""

@@ -32,6 +32,7 @@ from . import journal
 from .files import disk, locked, write_atomic
 
 _ID = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}-[a-z0-9-]+$")
+_CELL = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,13 @@ class RunFolder:
             with open(path, "ab") as file:
                 file.write(text.encode("utf-8", "replace"))
         return str(path)
+
+    def spilled(self, cell: str, stream: str) -> Path | None:
+        """Where all of a stream lies, if it was too much for the record."""
+        if not _CELL.fullmatch(cell) or stream not in ("stdout", "stderr"):
+            return None
+        path = self.path / "spill" / f"{cell}.{stream}.txt"
+        return path if path.is_file() and not path.is_symlink() else None
 
     def save_source(self, source: str, suffix: str) -> None:
         with disk(str(self.path)):

@@ -25,6 +25,7 @@ from ..errors import QuireError, StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
+from ..executors.underway import Attended, Underway
 from ..kernel.calls import Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel, KernelSpec
@@ -43,6 +44,7 @@ from ..workspace import Workspace
 from .answering import Answering
 from .archive import archive, send, tidy
 from .kernels import kernel_spec
+from .missing import completed
 from .origin import finding_out
 from .read import Source, read
 from .report import report
@@ -97,6 +99,7 @@ class NotebookExecutor:
         archives: bool | None = None,
         pushes: bool = True,
         again: Again | None = None,
+        attended: Attended | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
         config = ws.config
@@ -111,7 +114,8 @@ class NotebookExecutor:
         # A resumed run has the parameters it had, unless it is given others.
         given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
         if again is None:
-            values: Mapping[str, Any] = params.resolve(document, _as_given(given))
+            asked = completed(ws, document, _as_given(given))
+            values: Mapping[str, Any] = params.resolve(document, asked)
             filled = params.inject(document, values)
         else:
             values, filled = again.parameters, again.document
@@ -165,6 +169,8 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+        self._attended = attended  # by whoever waits for it, where it outlives the call
+        self.underway: Underway | None = None  # once it has a folder
         self.archive_warning = ""  # what the archive has lost since it was last added to
 
     @property
@@ -206,9 +212,13 @@ class NotebookExecutor:
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
-            if kernel is not None:
-                self._keep(kernel)
-                kernel.close()
+            try:
+                if kernel is not None:
+                    self._keep(kernel)
+            finally:
+                engine.ended(self.underway)
+                if kernel is not None:
+                    kernel.close()
 
     def _kernel(self, line: Line) -> Kernel:
         """A clean kernel, or the state that a resumed run goes on from."""
@@ -278,6 +288,8 @@ class NotebookExecutor:
         answering.masker = masker
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
+        self.underway = Underway(folder.run_id, self.cancel, self._attended)
+        ws.engine.underway[folder.run_id] = self.underway
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
         executor = LocalExecutor(
@@ -331,6 +343,8 @@ class NotebookExecutor:
             if self._output is not None:
                 nb = notebook(self.record, output_path=str(self._output), version=__version__)
                 write_atomic(self._output, dumps(nb))
+        if self.underway is not None:
+            self.underway.note(event)
 
     def _archive(self) -> None:
         """Before anybody hears that the run is over. Where it cannot be, the run is still good:

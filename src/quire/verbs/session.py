@@ -32,6 +32,7 @@ from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .answering import Answering
 from .kernels import kernel_spec
+from .missing import completed
 from .read import read
 from .run import run_called
 
@@ -68,7 +69,7 @@ def open_session(
         key: value if isinstance(value, params.Given) else params.Given(value)
         for key, value in (parameters or {}).items()
     }
-    values = params.resolve(source.document, given)
+    values = params.resolve(source.document, completed(workspace, source.document, given))
     spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
     store = workspace.sessions
     name = store.reserve(name or source.path.stem, exactly=name is not None)
@@ -267,7 +268,10 @@ class CellState:
 
 def cells(workspace: Workspace, name: str) -> list[CellState]:
     """Every cell of the task as it is now: which ran, in which order, which are stale and why."""
-    live = find(workspace, name)
+    return states(workspace, find(workspace, name))
+
+
+def states(workspace: Workspace, live: LiveSession) -> list[CellState]:
     return _masked(_states(read(workspace, live.path).document, live.session.executions), live)
 
 

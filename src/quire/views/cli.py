@@ -91,6 +91,7 @@ class Group(click.Group):
 
 # name: (file in views/commands, one line of help)
 COMMANDS = {
+    "cancel": ("waiting", "Call a run off."),
     "ci": ("ci", "Run the tasks a change affects, as the gate does."),
     "close-proposal": ("proposals", "Withdraw a proposal."),
     "commit": ("proposals", "Commit a task and its notebook to a branch."),
@@ -108,6 +109,7 @@ COMMANDS = {
     "init": ("project", "Set up a repository for tasks."),
     "key": ("proof", "Look at, renew or trust the keys that sign records."),
     "log": ("archive", "List archived runs, newest first."),
+    "mcp": ("mcp", "Serve agents over MCP."),
     "merge": ("compare", "Merge two versions of a notebook, cell by cell."),
     "merge-proposal": ("proposals", "Merge a proposal."),
     "new": ("project", "Begin a task from a description."),
@@ -125,6 +127,9 @@ COMMANDS = {
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "skill": ("skill", "What teaches agents to work with Quire."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
+    "wait": ("waiting", "Wait for a run that goes on by itself."),
+    "token": ("token", "Tokens for agents that come in over HTTP."),
+    "tools": ("tools", "What agents get, without MCP."),
     "verify": ("proof", "Check that archived runs are what was run."),
 }
 
@@ -246,7 +251,7 @@ def lost(argv: list[str], run: str) -> int:
 
     app = App(Terminal(), Path.cwd(), dict(os.environ), json_asked="--json" in argv)
     try:
-        if argv[0] != "run" or not run:
+        if argv[0] not in ("run", "wait") or not run:
             raise HostError(
                 "the host that ran this went away", hint="say it again: a new one is started"
             )

@@ -10,7 +10,7 @@ import os
 import sys
 
 # Commands that a host does better than a fresh process.
-HOSTED = ("run", "replay", "session", "exec", "rewind")
+HOSTED = ("run", "replay", "session", "exec", "rewind", "wait", "cancel")
 STAY_HERE = ("--no-host", "--help", "-h")
 
 

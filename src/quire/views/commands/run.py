@@ -74,10 +74,20 @@ def parameter_options(command: Any) -> Any:
 @click.option("--from", "from_cell", metavar="CELL", help="With --resume: go on at this cell.")
 @click.option("--no-archive", is_flag=True, help="Keep the record here only.")
 @click.option("--no-host", is_flag=True, help="Run in this process; keep nothing warm.")
+@click.option("--detach", is_flag=True, help="Print the run's id and let it go on by itself.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_obj
-def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **options: Any) -> int:
+def run(
+    app: App,
+    /,
+    path: str,
+    as_json: bool,
+    quiet: bool,
+    no_host: bool,
+    detach: bool,
+    **options: Any,
+) -> int:
     """Run a task and keep its record.
 
     PATH is a .py notebook with `# %%` cells, or an .ipynb. The source is never changed. Exit code:
@@ -95,20 +105,12 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     for name in ("timeout", "cell_timeout"):
         if options[name] is not None and not options[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')} must be above 0", hint="give seconds")
+    parameters = given_parameters(app, options)
+    wishes = _wishes(options)
+    if detach:
+        return _detach(app, path, parameters, wishes, as_json=as_json)
     execution = NotebookExecutor(
-        path,
-        given_parameters(app, options),
-        workspace=app.workspace(),
-        cwd=options["cwd"],
-        python=options["python"],
-        kernel=options["kernel"],
-        cell_timeout=options["cell_timeout"],
-        timeout=options["timeout"],
-        output=options["output"],
-        cancel=app.cancelled,
-        resume=options["resume"],
-        from_cell=options["from_cell"],
-        archives=False if options["no_archive"] else None,
+        path, parameters, workspace=app.workspace(), cancel=app.cancelled, **wishes
     )
     with calling_off(app.cancelled), Progress(app.terminal) as progress:
         for event in execution:
@@ -135,6 +137,31 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
         show_warning(app, "the archive is not pushed yet", execution.not_pushed)
     show_lost(app, execution.archive_warning)
     return EXIT.get(record.outcome, 1)
+
+
+def _wishes(options: dict[str, Any]) -> dict[str, Any]:
+    """What the options say, as NotebookExecutor calls it."""
+    same = ("cwd", "python", "kernel", "cell_timeout", "timeout", "output", "resume", "from_cell")
+    return {name: options[name] for name in same} | {
+        "archives": False if options["no_archive"] else None
+    }
+
+
+def _detach(
+    app: App, path: str, parameters: dict[str, Any], wishes: dict[str, Any], *, as_json: bool
+) -> int:
+    from ...verbs.report import report
+    from ...verbs.runs import find
+    from ...verbs.underway import start
+
+    workspace = app.workspace()
+    under = start(workspace, path, parameters, **wishes)
+    if as_json:
+        found = find(workspace, under.run_id)
+        emit_json(app, report(found.record, found.notebook, found.archived))
+    else:
+        app.terminal.out(under.run_id)
+    return 0
 
 
 def show_warning(app: App, what: str, why: QuireError) -> None:
