@@ -395,7 +395,7 @@ def test_outputs_are_data(scratch: Scratch) -> None:
         ("notebook_commit", {"path": "a.py"}, "usage"),
         ("notebook_pr", {"branch": "--x", "title": "x", "description": "x"}, "usage"),
         ("run_find", {"limit": 0}, "usage"),
-        ("run_find", {"since": "yesterday"}, "usage"),
+        ("run_find", {"since": "someday"}, "usage"),
         ("run_show", {"run": "2026"}, "run_not_found"),
         ("run_wait", {"run": "../../etc"}, "run_not_found"),
         ("run_cancel", {"run": "last"}, "run_not_found"),

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import QuireError
 from ...runs.telling import Told
 from ...workspace import Workspace
-from . import notebooks, proposals, runs, sessions, texts
+from . import memory, notebooks, proposals, runs, sessions, texts
 from .arguments import checked, tool
 from .caller import Caller
 
@@ -20,7 +20,7 @@ _DO: dict[str, Callable[..., Told]] = {
     "notebook_session": sessions.act,
     "notebook_commit": proposals.commit,
     "notebook_pr": proposals.pr,
-    "run_find": runs.search,
+    "run_find": memory.search,
     "run_show": runs.show,
     "run_wait": runs.wait,
     "run_cancel": runs.cancel,

@@ -196,12 +196,15 @@ TOOLS = (
     ),
     Tool(
         "run_find",
-        "List runs, newest first.",
+        "Find runs by what they hold: results, notes, errors, code, outputs. Without a query: the "
+        "newest.",
         {
-            "query": _text("Words in task, title, id or error"),
+            "query": _text('Words, "phrases", wor*, error:word, -word'),
             "path": _text("Runs of this notebook"),
             "outcome": _one_of("ok", "failed", "timed_out", "cancelled", "died", "running"),
-            "since": _text("ISO date or time"),
+            "since": _text("ISO date or time, or such as 7d"),
+            "like": _text("A failed run, or an error: who met it before, and what mended it"),
+            "digest": {"type": "boolean", "description": "One page on what happened since then"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         (),

@@ -1,19 +1,17 @@
-"""notebook_execute, run_wait, run_cancel, run_find, run_show."""
+"""notebook_execute, run_wait, run_cancel, run_show."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import UsageError
 from ...executors.underway import Progress
 from ...runs.printed import plain
-from ...runs.summary import one_line, took
 from ...runs.telling import Told
 from ...workspace import Workspace
-from .. import archive, underway
-from ..runs import find, runs
+from .. import underway
+from ..runs import find
 from ..tell import tell, tell_found
 from ..underway import Waited
 from . import texts
@@ -77,57 +75,6 @@ def _tell(waited: Waited) -> Told:
     if waited.over:
         return told
     return texts.above(f"it is at {plain(str(waited.progress))} and goes on by itself", told)
-
-
-def search(
-    ws: Workspace,
-    caller: Caller,
-    *,
-    query: str = "",
-    path: str | None = None,
-    outcome: str | None = None,
-    since: str = "",
-    limit: int = 10,
-) -> Told:
-    words = query.casefold().split()
-    task = ws.named((ws.cwd / inside(ws, path)).resolve()) if path is not None else None
-    if since and not re.match(r"\d{4}-\d{2}-\d{2}", since):
-        raise UsageError(f"{since[:40]!r} is no date", hint="such as 2026-11-16")
-    lines: list[str] = []
-    for found in _summaries(ws):
-        if task is not None and found["task"] != task:
-            continue
-        if outcome is not None and found["outcome"] != outcome:
-            continue
-        if (found["started"] or "") < since:
-            break
-        text = " ".join(str(found[key] or "") for key in ("run_id", "task", "title", "error"))
-        if not all(word in text.casefold() for word in words):
-            continue
-        if len(lines) == limit:
-            lines.append("… there are more: narrow it, or raise limit")
-            break
-        lines.append(_line(found))
-    return Told("\n".join(lines) or "no such run")
-
-
-def _line(found: dict[str, Any]) -> str:
-    by = f"  by {one_line(found['asked'])}" if found.get("asked") else ""
-    error = f"  {one_line(found['error'])[:160]}" if found["error"] else ""
-    task = one_line(found["task"] or "")
-    return f"{found['run_id']}  {found['outcome']}  {took(found['duration'])}  {task}{by}{error}"
-
-
-def _summaries(ws: Workspace) -> Iterator[dict[str, Any]]:
-    """Newest first: those that are here, then what only the archive still has."""
-    here = set()
-    for found in runs(ws, None):
-        here.add(found["run_id"])
-        yield found
-    if ws.config.archive.enabled:
-        for found in archive.log(ws, None):
-            if found["run_id"] not in here:
-                yield {"error": None, **found}
 
 
 def show(
