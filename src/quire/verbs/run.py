@@ -9,10 +9,9 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,16 +21,17 @@ from .. import __version__
 from ..document import params
 from ..document.model import Document
 from ..errors import QuireError, StorageError, UsageError
+from ..executors.approval import Approval, Do
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
 from ..kernel.calls import HungUp, Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel
-from ..runs.events import Event, RunFinished, ToolCalled
+from ..runs.events import CellChanged, Event, RunFinished, ToolCalled
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
-from ..runs.plan import Limits, Plan, run_id
+from ..runs.plan import Change, Limits, Plan, run_id
 from ..runs.record import Fold, Record
 from ..runs.secrets import Secret, secrets_of
 from ..runs.sieve import Bounds, Sieve
@@ -39,9 +39,11 @@ from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from . import changes, logbooks
 from .archive import archive, send, tidy
-from .kernels import kernel_spec
-from .origin import finding_out
+from .asking import Settled, settle
+from .kernels import hidden, kernel_spec
+from .origin import asked, finding_out
 from .read import Source, read
 from .report import report
 
@@ -64,6 +66,19 @@ class Again:
     source: Source
     document: Document  # with its parameters in place
     parameters: Mapping[str, Any]
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Why a run is made, and what is special about it: all that is not in the task."""
+
+    request: str = ""  # in the words of whoever asks
+    sources: Mapping[str, str] = field(default_factory=dict)  # where parameters were taken from
+    changes: Sequence[changes.Asked] = ()  # of steps, for this run only
+    step: bool = False  # ask a person before each
+    decided: Mapping[str, Do] = field(default_factory=dict)  # by the id of the cell
+    uuid: str = ""  # of the run; empty: a new one
 
 
 class NotebookExecutor:
@@ -95,6 +110,7 @@ class NotebookExecutor:
         archives: bool | None = None,
         pushes: bool = True,
         again: Again | None = None,
+        errand: Errand | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
         config = ws.config
@@ -108,11 +124,8 @@ class NotebookExecutor:
             )
         # A resumed run has the parameters it had, unless it is given others.
         given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
-        if again is None:
-            values: Mapping[str, Any] = params.resolve(document, _as_given(given))
-            filled = params.inject(document, values)
-        else:
-            values, filled = again.parameters, again.document
+        self._errand = errand = errand or Errand()
+        self._now = now
         if source.path in chain:
             raise UsageError(
                 f"{ws.named(source.path)} is already running: it would run itself for ever",
@@ -125,18 +138,41 @@ class NotebookExecutor:
             )
         self._cancelled = threading.Event()
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
-        self._now = now
         self._output = None if output is None else _output(ws.cwd / output, source.path)
         self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
+        book = self._logbook = logbooks.place(ws, source.path, errand.uuid, now)
+        settled = Settled()
+        if again is None:
+            settled = settle(
+                ws, document, _as_given(given), self._spec.env, now, self._cancel.is_set
+            )
+            self._know(settled.variables)
+            by = ws.env.get("QUIRE_ACTOR", "")
+            filled = changes.fill(document, settled.values, errand.changes, by)
+        else:
+            settled.values = dict(again.parameters)
+            filled = changes.Filled(again.document, again.changes)
+        self._asked = settled.asked
+        values = settled.values
+        unknown = [name for name in errand.sources if name not in params.effective(document, values)]
+        if unknown:
+            raise UsageError(
+                f"a source is given for {', '.join(unknown)}, which has no value",
+                hint="give the parameter too: -p NAME VALUE",
+            )
         self.plan = Plan(
             run_id=run_id(str(path), now(), secrets.token_hex(2)),
-            uuid=str(uuid.uuid4()),
+            uuid=book.uuid,
             task=ws.named(source.path),
             path=source.path,
-            document=filled,
+            document=filled.document,
             source=source.text,
             parameters=values,
             defaults={p.name: p.default for p in params.declared(document) if p.has_default},
+            request=errand.request,
+            sources=errand.sources,
+            changes=filled.changes,
+            logbook=ws.named(book.path) if book.path is not None else "",
             limits=Limits(
                 cell_timeout if cell_timeout is not None else config.cell_timeout,
                 timeout if timeout is not None else config.timeout,
@@ -163,6 +199,12 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+
+    def _know(self, variables: Mapping[str, str]) -> None:
+        """What a person told is for the kernel, and for nobody else."""
+        if variables:
+            self._spec = replace(self._spec, env={**self._spec.env, **variables})
+        self._told = tuple(variables)
 
     @property
     def run_id(self) -> str:
@@ -244,7 +286,7 @@ class NotebookExecutor:
             self._secrets,
             time.monotonic() + self.workspace.config.resume_for,
         )
-        if kept.record.outcome in ("failed", "timed_out", "died"):
+        if kept.record.outcome in ("failed", "timed_out", "died", "paused"):
             engine.keep(kept)
         else:
             trail.marks.clear()
@@ -257,7 +299,8 @@ class NotebookExecutor:
 
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
-        self._secrets = secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask)
+        names = (*hidden(ws), *self._told)
+        self._secrets = secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, names)
         if self._kept is not None:
             # Its kernel goes on with the environment that it had then.
             self._secrets += tuple(self._kept.secrets)
@@ -275,7 +318,10 @@ class NotebookExecutor:
             self._trail,
             self._resume,
             finding_out(ws, kernel, self.plan.path, masker),
+            tuple(self._opening(masker)),
+            self._approval(masker),
         )
+        self._logbook.open(masker)
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
             if self._archives:
@@ -303,10 +349,27 @@ class NotebookExecutor:
             self._alive = False
             journal.close()
 
+    def _opening(self, masker: Masker) -> Iterator[Event]:
+        """What there is to tell before the first cell: what is changed, and who was asked."""
+        at = self._now().isoformat()
+        for cell, change in self.plan.changes.items():
+            texts = masker.mask_json([change.original, change.source, change.reason, change.by])
+            yield CellChanged(cell, *texts, at)
+        for asked in self._asked:
+            question, answer = masker.mask_json([asked.question, asked.answer])
+            yield replace(asked, question=question, answer=answer)
+
+    def _approval(self, masker: Masker) -> Approval:
+        ws, errand = self.workspace, self._errand
+        given, by = dict(errand.decided), asked(ws.env)["by"] if errand.decided else ""
+        policy = ws.config.approval
+        return Approval(ws.asker, policy, masker, errand.step, given, by, self._now)
+
     def _write(self, event: Event, journal: Journal) -> None:
         """Into the journal first; with the last event come the notebook and the summary."""
         journal.append(event)
         self._fold.add(event)
+        self._logbook.add(event, self._fold, alive=self._alive)
         if isinstance(event, RunFinished):
             self._alive = False
             journal.close()

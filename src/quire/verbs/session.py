@@ -29,7 +29,7 @@ from ..runs.plan import jsonable
 from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
-from .kernels import kernel_spec
+from .kernels import hidden, kernel_spec
 from .read import read
 
 WARN_AT = 0.8  # of the idle time, after which a session is about to be culled
@@ -105,7 +105,7 @@ def _started(
     engine, config = workspace.engine, workspace.config
     line = engine.calls.register(_no_calls)
     start = partial(_kernel, workspace, spec, line)
-    masker = Masker(secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, config.mask))
+    masker = Masker(secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, hidden(workspace)))
     folder = workspace.sessions.folder(name)
     bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
     sieve = Sieve(masker, folder, bounds)
@@ -375,7 +375,7 @@ def _with_parameters(
     """The given parameters follow the cell that declares them, as in a run."""
     if not values:
         return chosen
-    injected = params.inject(document, values)
+    injected = params.filled(document, values)
     cell = next(c for c in injected.cells if params.INJECTED_TAG in c.tags)
     at = params.parameters_cell(document)
     out: list[tuple[Cell, int | None]] = []
