@@ -95,7 +95,7 @@ def parse(text: str) -> Front:
         raise _wrong(1, f"it cannot be read: {' '.join(str(error).split())}") from error
     if values is None:
         return NOTHING
-    if not isinstance(values, dict):
+    if not isinstance(values, dict) or root is None:
         raise _wrong(2, f"it is a {type(values).__name__}, not names with values")
     nodes = {key.value: (key, value) for key, value in root.value}
     parameters = tuple(_parameters(values.get("parameters"), nodes.get("parameters"), yaml))

@@ -260,7 +260,9 @@ def refilled(raw: list[str], block: Block, cell: Cell) -> list[str]:
     """Another source between the fences that were there."""
     python = not _magic(fences.parse(block.info))
     body = (cell.source if python else without_magic(cell.source)).split("\n")
-    longest = max((len(run) for run in re.findall(f"{block.fence[0]}{{3,}}", "\n".join(body))), default=0)
+    longest = max(
+        (len(run) for run in re.findall(f"{block.fence[0]}{{3,}}", "\n".join(body))), default=0
+    )
     top, bottom = raw[0], raw[-1]
     if longest >= len(block.fence):
         fence = block.fence[0] * (longest + 1)

@@ -119,13 +119,19 @@ def filled(doc: Document, values: Mapping[str, Any]) -> Document:
     A logbook's parameters are all set, those with a default too, so that the record has them.
     """
     front = frontmatter.of(doc).parameters
-    if doc.format == "logbook" and front:
-        doc = substitution.substituted(doc, effective(doc, values))
+    doc = placed(doc, values)
     if front:
         names = {parameter.name for parameter in front}
         given = effective(doc, values)
         values = {name: given[name] for name in given if name in names or name in values}
     return inject(doc, values)
+
+
+def placed(doc: Document, values: Mapping[str, Any]) -> Document:
+    """A logbook with values in the place of each `{name}`; any other document as it is."""
+    if doc.format != "logbook" or not frontmatter.of(doc).parameters:
+        return doc
+    return substitution.substituted(doc, effective(doc, values))
 
 
 def effective(doc: Document, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,15 @@ from typing import Any
 
 from ..document.model import Cell
 from ..kernel.protocol import Kernel
-from ..runs.events import CellError, CellFinished, Event, OriginNoted, RunFinished, RunStarted, Warned
+from ..runs.events import (
+    CellError,
+    CellFinished,
+    Event,
+    OriginNoted,
+    RunFinished,
+    RunStarted,
+    Warned,
+)
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
 from .approval import Approval, Verdict, is_step

@@ -203,7 +203,7 @@ def _timing(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outcome(record: Mapping[str, Any]) -> Iterator[Finding]:
     ok = record["outcome"] == "ok"
-    if ok != (record.get("error") is None):
+    if (ok or record["outcome"] == "paused") != (record.get("error") is None):
         what = f"the outcome is {brief(record['outcome'])}, the error {brief(record.get('error'))}"
         yield Finding(f"{RECORD} error", what, "disagree")
     resumed = record["plan"].get("mode", "clean") != "clean"

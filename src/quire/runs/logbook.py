@@ -88,9 +88,12 @@ def dumps(record: Record) -> Page:
 
 def _around(record: Record) -> dict[str, Around]:
     found: dict[str, tuple[list[Result], list[NoteAdded], list[Asked]]] = {}
-    for place, items in enumerate((record.results.values(), record.notes, record.asked)):
-        for item in items:
-            found.setdefault(item.cell, ([], [], []))[place].append(item)  # type: ignore[arg-type]
+    for result in record.results.values():
+        found.setdefault(result.cell, ([], [], []))[0].append(result)
+    for note in record.notes:
+        found.setdefault(note.cell, ([], [], []))[1].append(note)
+    for asked in record.asked:
+        found.setdefault(asked.cell, ([], [], []))[2].append(asked)
     return {
         cell: Around(tuple(results), tuple(notes), tuple(asked))
         for cell, (results, notes, asked) in found.items()
@@ -276,9 +279,7 @@ def fits(result: Result) -> bool:
 
 def _asides(around: Around) -> Iterator[str]:
     if around.results:
-        rows = [
-            f"- {code(result.name)} = {code(_brief(result))}" for result in around.results
-        ]
+        rows = [f"- {code(result.name)} = {code(_brief(result))}" for result in around.results]
         yield "\n".join(rows)
     for note in around.notes:
         yield "\n".join(f"> {line}".rstrip() for line in f"Note: {plain(note.text)}".split("\n"))

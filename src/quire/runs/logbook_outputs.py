@@ -123,7 +123,11 @@ def _bundle(data: Mapping[str, Any], kind: str) -> list[Shown]:
 
 def _markdown(text: str) -> Shown:
     rows = "\n".join(line.rstrip() for line in text.split("\n"))
-    return Shown("table", rows, ["table"]) if _TABLE.match(rows) else Shown("markdown", rows, ["markdown"])
+    return (
+        Shown("table", rows, ["table"])
+        if _TABLE.match(rows)
+        else Shown("markdown", rows, ["markdown"])
+    )
 
 
 def _text(data: Mapping[str, Any], kind: str) -> list[Shown]:

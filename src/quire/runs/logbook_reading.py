@@ -83,7 +83,11 @@ def _cells(reading: _Reading, lines: list[str], parts: list[Part], stop: int) ->
             _prose(reading, lines, at, part.first)
             at = part.last + 1
             mark = _next(lines, at, stop)
-            if waiting is None and lines[mark : mark + 1] and lines[mark].startswith(writing.MODIFIED):
+            if (
+                waiting is None
+                and lines[mark : mark + 1]
+                and lines[mark].startswith(writing.MODIFIED)
+            ):
                 waiting, at = part, mark + 1
                 continue
             at = _results(reading, lines, stop, waiting, part)
@@ -138,7 +142,11 @@ def _results(
     metadata = dict(told.get("metadata") or {})
     changed = told.get("changed")
     if changed or original is not None:
-        metadata[CHANGED] = changed or {"original": (original or part).cell.source, "reason": "", "by": ""}
+        metadata[CHANGED] = changed or {
+            "original": (original or part).cell.source,
+            "reason": "",
+            "by": "",
+        }
     cell = CellRecord(
         str(told.get("id") or part.cell.id),
         "code",
@@ -191,7 +199,9 @@ def _end(lines: list[str], at: int, stop: int) -> int:
         for block in fences.blocks(lines[at:stop])
         for line in range(at + block.first, at + block.last + 1)
     }
-    return next((n for n in range(at, stop) if lines[n] == writing.CLOSE and n not in covered), stop)
+    return next(
+        (n for n in range(at, stop) if lines[n] == writing.CLOSE and n not in covered), stop
+    )
 
 
 def _outputs(
@@ -261,7 +271,9 @@ def _picture(reading: _Reading, mime: str, line: str) -> dict[str, Any]:
     raw = reading.read(path) if own else None
     if raw is None:
         return {"text/plain": alt}
-    data = raw.decode("utf-8", "replace") if mime.endswith("xml") else base64.b64encode(raw).decode()
+    data = (
+        raw.decode("utf-8", "replace") if mime.endswith("xml") else base64.b64encode(raw).decode()
+    )
     return {mime: data, "text/plain": alt}
 
 
@@ -345,7 +357,9 @@ def kept(record: Record) -> Record:
         finished="",
         plan=plan,
         cells=tuple(cells),
-        results={n: r for n, r in record.results.items() if writing.fits(r) and r.cell in shown_ids},
+        results={
+            n: r for n, r in record.results.items() if writing.fits(r) and r.cell in shown_ids
+        },
         tool_calls=(),
         asked=tuple(asked),
         error=_error(outcome, cells, record.reason),

@@ -33,16 +33,23 @@ class Settled:
 def settle(
     ws: Workspace,
     document: Document,
-    given: Mapping[str, Given],
+    given: Mapping[str, Given] | None,
     env: Mapping[str, str],
     now: Callable[[], datetime],
     called_off: Callable[[], bool] = bool,
 ) -> Settled:
-    """Ask for all that lacks at once; where nobody answers, one error names it all."""
+    """Ask for all that lacks at once; where nobody answers, one error names it all.
+
+    `given` is None where the parameters are those of an earlier run.
+    """
     out = Settled()
-    found = params.examine(document, given)
+
+    def examined() -> Resolution:
+        return Resolution({}) if given is None else params.examine(document, given)
+
+    found = examined()
     unset = list(_unset(frontmatter.of(document).variables, env, out.variables))
-    given = dict(given)
+    given = None if given is None else dict(given)
     for _ in range(TRIES):
         if found.problems or not (found.lacks or unset):
             break
@@ -50,8 +57,8 @@ def settle(
         answers = ws.asker.ask(questions, called_off)
         if answers is None:
             break
-        _take(out, given, found.lacks, unset, questions, answers, now)
-        found = params.examine(document, given)
+        _take(out, given or {}, found.lacks, unset, questions, answers, now)
+        found = examined()
         unset = [variable for variable in unset if not out.variables.get(variable.name)]
     if found.lacks or found.problems or unset:
         raise _lacking(document, found, unset)
@@ -96,7 +103,7 @@ def _of(variable: Variable) -> Question:
 
 def _take(
     out: Settled,
-    given: dict[str, Given],
+    given: dict[str, Given],  # answers are added to it
     lacks: tuple[Lack, ...],
     unset: list[Variable],
     questions: list[Question],

@@ -17,9 +17,16 @@ from pathlib import Path
 from ..document.formats import LOGBOOK
 from ..errors import QuireError, StorageError, UsageError
 from ..runs import logbook
-from ..runs.events import Asked, CellFinished, Event, NoteAdded, ResultGlued, RunFinished, RunStarted
-from ..runs.masking import Masker
-from ..runs.record import Fold, Record
+from ..runs.events import (
+    Asked,
+    CellFinished,
+    Event,
+    NoteAdded,
+    ResultGlued,
+    RunFinished,
+    RunStarted,
+)
+from ..runs.record import Fold, Record, Result
 from ..store.files import disk, write_atomic
 from ..workspace import Workspace
 from .templates import folder
@@ -37,9 +44,6 @@ class RunLogbook:
         default_factory=dict
     )
     _order: dict[str, int] = field(default_factory=dict)
-
-    def open(self, masker: Masker) -> None:
-        """Nothing yet: the file begins with the run."""
 
     def add(self, event: Event, fold: Fold, *, alive: bool) -> None:
         """An event that the journal has. A disk that says no costs the file, not the run."""
@@ -78,7 +82,7 @@ class RunLogbook:
         texts = []
         for name in names:
             results, notes, asked = self._around.pop(name, ([], [], []))
-            glued = tuple(logbook.Result(r.name, r.kind, r.value, r.cell) for r in results)
+            glued = tuple(Result(r.name, r.kind, r.value, r.cell) for r in results)
             around = logbook.Around(glued, tuple(notes), tuple(asked))
             text, files = logbook.cell_text(self.uuid, fold.cell(name), around)
             _save(self.path, files)

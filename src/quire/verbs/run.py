@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import __version__
 from ..document import params
-from ..document.model import Document
+from ..document.model import Cell, Document
 from ..errors import QuireError, StorageError, UsageError
 from ..executors.approval import Approval, Do
 from ..executors.local import Cancel, LocalExecutor, utc_now
@@ -32,7 +32,7 @@ from ..runs.events import CellChanged, Event, RunFinished, ToolCalled
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.plan import Change, Limits, Plan, run_id
-from ..runs.record import Fold, Record
+from ..runs.record import CHANGED, Fold, Record
 from ..runs.secrets import Secret, secrets_of
 from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
@@ -43,6 +43,7 @@ from . import changes, logbooks
 from .archive import archive, send, tidy
 from .asking import Settled, settle
 from .kernels import hidden, kernel_spec
+from .logbooks import RunLogbook
 from .origin import asked, finding_out
 from .read import Source, read
 from .report import report
@@ -150,11 +151,15 @@ class NotebookExecutor:
             by = ws.env.get("QUIRE_ACTOR", "")
             filled = changes.fill(document, settled.values, errand.changes, by)
         else:
+            settled = settle(ws, document, None, self._spec.env, now, self._cancel.is_set)
+            self._know(settled.variables)
             settled.values = dict(again.parameters)
             filled = changes.Filled(again.document, again.changes)
         self._asked = settled.asked
         values = settled.values
-        unknown = [name for name in errand.sources if name not in params.effective(document, values)]
+        unknown = [
+            name for name in errand.sources if name not in params.effective(document, values)
+        ]
         if unknown:
             raise UsageError(
                 f"a source is given for {', '.join(unknown)}, which has no value",
@@ -181,7 +186,7 @@ class NotebookExecutor:
             parent=parent,
             chain=(*chain, source.path),
             cwd=ws.named(self._spec.cwd),
-            replays=again.run_id if again is not None else "",
+            replays=again.run_id if again is not None and self._kept is None else "",
         )
         if self._kept is None and from_cell is not None:
             raise UsageError("--from needs --resume", hint="--resume last --from 6")
@@ -199,6 +204,11 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+
+    @property
+    def logbook(self) -> RunLogbook:
+        """Where the record for people is, and why it is not there if it could not be written."""
+        return self._logbook
 
     def _know(self, variables: Mapping[str, str]) -> None:
         """What a person told is for the kernel, and for nobody else."""
@@ -278,7 +288,7 @@ class NotebookExecutor:
         kept = Kept(
             self.run_id,
             plan.path,
-            plan.document.cells,
+            _as_run(plan.document.cells, self.record),
             plan.parameters,
             self.record,
             trail.marks,
@@ -321,7 +331,6 @@ class NotebookExecutor:
             tuple(self._opening(masker)),
             self._approval(masker),
         )
-        self._logbook.open(masker)
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
             if self._archives:
@@ -353,11 +362,13 @@ class NotebookExecutor:
         """What there is to tell before the first cell: what is changed, and who was asked."""
         at = self._now().isoformat()
         for cell, change in self.plan.changes.items():
-            texts = masker.mask_json([change.original, change.source, change.reason, change.by])
-            yield CellChanged(cell, *texts, at)
-        for asked in self._asked:
-            question, answer = masker.mask_json([asked.question, asked.answer])
-            yield replace(asked, question=question, answer=answer)
+            original, source, reason, by = masker.mask_json(
+                [change.original, change.source, change.reason, change.by]
+            )
+            yield CellChanged(cell, original, source, reason, by, at)
+        for one in self._asked:
+            question, answer = masker.mask_json([one.question, one.answer])
+            yield replace(one, question=question, answer=answer)
 
     def _approval(self, masker: Masker) -> Approval:
         ws, errand = self.workspace, self._errand
@@ -515,6 +526,12 @@ def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
             f"{run} was a run of {ws.named(kept.path)}, not of {ws.named(path)}", hint=full
         )
     return kept
+
+
+def _as_run(cells: Sequence[Cell], record: Record) -> tuple[Cell, ...]:
+    """With what a person changed while it ran."""
+    changed = {cell.id: cell.source for cell in record.cells if CHANGED in cell.metadata}
+    return tuple(replace(c, source=changed[c.id]) if c.id in changed else c for c in cells)
 
 
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
