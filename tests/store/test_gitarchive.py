@@ -363,9 +363,7 @@ def test_adding_to_a_branch_that_was_set_back_warns(
     assert shortened is not None
     assert f"runs were removed: {run_id(6)}, {run_id(7)}. To have them back: " in shortened
     add(archive, 8)
-    assert (
-        f"does not hold it any more: runs were removed or changed: {run_id(6)}" in archive.warning
-    )
+    assert f"does not hold it any more: runs were removed or changed: {run_id(6)}" in archive.warning
     assert archive.warning.endswith("; quire verify --all says what to do")
     # As long as they are gone, whoever adds is told, and `verify` says where they are.
     other = git_archive(place)

@@ -153,10 +153,10 @@ def _parameters(found: Any, nodes: Any, yaml: Any) -> Iterator[Parameter]:
                 f"{name!r} cannot be the name of a parameter",
                 "a name has letters, digits and underscores, and is no word of Python",
             )
-        if isinstance(value, dict) and value and set(value) & {"type", "default", "choices"}:
-            yield _described(name, value, at)
-        elif isinstance(value, dict) and value and set(value) <= _KEYS:
-            yield _described(name, value, at)
+        mapping = value if isinstance(value, dict) else {}
+        described = set(mapping) & {"type", "default", "choices"} or set(mapping) <= _KEYS
+        if mapping and described:
+            yield _described(name, mapping, at)
         elif value == _REQUIRED or (value is None and node.value == ""):
             yield Parameter(name, required=True)
         else:

@@ -20,7 +20,7 @@ from typing import Any
 from ..errors import DocumentError
 from . import quoting
 from .logbook import KEPT
-from .model import Cell, Document
+from .model import Cell, Document, identified
 
 _BRACED = re.compile(r"\{([^\W\d]\w*)\}")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -28,10 +28,9 @@ _NEAR = 0.84
 
 
 def substituted(doc: Document, values: Mapping[str, Any]) -> Document:
-    """Cells keep their ids: a step is the same step whatever it is given."""
-    cells = tuple(_cell(cell, values) for cell in doc.cells)
+    """The document with the values in their places."""
     _look_alikes(doc, values)
-    return replace(doc, cells=cells)
+    return replace(doc, cells=identified(_cell(cell, values) for cell in doc.cells))
 
 
 def _cell(cell: Cell, values: Mapping[str, Any]) -> Cell:
@@ -109,7 +108,6 @@ def _look_alikes(doc: Document, values: Mapping[str, Any]) -> None:
     A word that the code uses in its own right is not one.
     """
     own: set[str] | None = None
-    line = 1
     for cell in doc.cells:
         for name, start, _ in braced(cell.source, code=cell.kind == "code"):
             if cell.kind == "raw" or name in values:
@@ -126,7 +124,6 @@ def _look_alikes(doc: Document, values: Mapping[str, Any]) -> None:
                 f"{_named(cell)}: {_shown(cell.source, at)}",
                 hint=f"write {{{near}}}, declare {name}, or write {{{{{name}}}}} if it stays",
             )
-        line += cell.source.count("\n") + 1
 
 
 def _meant(name: str, values: Mapping[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""Steps that wait for a person: ask before one runs, and do what they say or what the policy does."""
+"""Steps that wait for a person: ask before one runs, and do what they say."""
 
 from __future__ import annotations
 

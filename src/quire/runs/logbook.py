@@ -299,4 +299,4 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", one_line(text))
 
 
-__all__ = ["Page", "Around", "dumps", "head", "cell_text", "quoted"]
+__all__ = ["Around", "Page", "cell_text", "dumps", "head", "quoted"]

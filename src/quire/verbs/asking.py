@@ -1,4 +1,4 @@
-"""What a run needs to know before it starts: parameters and variables, asked for where they lack."""
+"""What a run needs to know before it starts: parameters and variables."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..document import params
-from ..document.model import Document
+from ..document.model import Cell, Document
+from ..document.params import INJECTED_TAG
 from ..errors import DocumentError, UsageError
 from ..executors.approval import is_step, with_magic_of
 from ..runs.plan import Change
@@ -35,32 +36,37 @@ def fill(
     plain = params.filled(document, values)
     if not asked:
         return Filled(plain, {})
+    own = [cell for cell in plain.cells if INJECTED_TAG not in cell.tags]
     cells = list(document.cells)
-    reasons: dict[str, str] = {}
+    reasons: dict[int, str] = {}
     for change in asked:
-        at = find(document, change.step)
+        at = find(document, change.step, own)
         cell = cells[at]
-        if cell.id in reasons:
+        if at in reasons:
             raise UsageError(f"step {change.step} is changed twice", hint="give it once")
         if not change.source.strip():
             raise UsageError(
                 f"the change of step {change.step} is empty",
                 hint="give the code that shall run in its place",
             )
-        reasons[cell.id] = change.reason
+        reasons[at] = change.reason
         cells[at] = replace(cell, source=with_magic_of(cell.source, change.source))
-    changed = params.filled(replace(document, cells=tuple(cells)), values)
-    originals = {cell.id: cell.source for cell in plain.cells}
+    placed = params.placed(replace(document, cells=tuple(cells)), values).cells
     changes = {
-        cell.id: Change(originals[cell.id], cell.source, reasons[cell.id], by)
-        for cell in changed.cells
-        if cell.id in reasons
+        own[at].id: Change(own[at].source, placed[at].source, reason, by)
+        for at, reason in reasons.items()
     }
-    return Filled(changed, changes)
+    # A changed step keeps its id: it is the same step.
+    run = (
+        replace(cell, source=changes[cell.id].source) if cell.id in changes else cell
+        for cell in plain.cells
+    )
+    return Filled(replace(plain, cells=tuple(run)), changes)
 
 
-def find(document: Document, step: str) -> int:
-    """Where a step stands among the cells."""
+def find(document: Document, step: str, placed: Sequence[Cell] = ()) -> int:
+    """Where a step stands among the cells. `placed`: the same with parameters in their places,
+    which may have other titles and ids."""
     steps = [at for at, cell in enumerate(document.cells) if is_step(cell)]
     if step.isdigit() and len(step) < 6:
         number = int(step)
@@ -70,8 +76,9 @@ def find(document: Document, step: str) -> int:
             f"there is no step {step}: the task has {len(steps)}",
             hint=f"give a number from 1 to {len(steps)}, a title or an id",
         )
+    at = next((n for n, cell in enumerate(placed) if step and step in (cell.id, cell.title)), -1)
     try:
-        at = document.find(step) if step else -1
+        at = document.find(step) if step and at < 0 else at
     except DocumentError as error:
         raise DocumentError(error.message.replace("cell", "step"), hint=_listed(document)) from None
     if at not in steps:

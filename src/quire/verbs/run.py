@@ -20,11 +20,13 @@ from typing import Any
 from .. import __version__
 from ..document import params
 from ..document.model import Cell, Document
+from ..document.params import INJECTED_TAG
 from ..errors import QuireError, StorageError, UsageError
 from ..executors.approval import Approval, Do
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
+from ..kernel import kernelspecs
 from ..kernel.calls import HungUp, Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel
@@ -141,6 +143,8 @@ class NotebookExecutor:
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._output = None if output is None else _output(ws.cwd / output, source.path)
         self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
+        for name in set(_other_kernels(document).values()):
+            kernelspecs.find(name, self._spec.env)  # says which there are, before anything runs
         book = self._logbook = logbooks.place(ws, source.path, errand.uuid, now)
         settled = Settled()
         if again is None:
@@ -243,7 +247,7 @@ class NotebookExecutor:
         line = engine.calls.register(self._answer)
         kernel: Kernel | None = None
         try:
-            kernel = self._kernel(line)
+            kernel = self._with_others(self._kernel(line), line)
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
@@ -267,11 +271,24 @@ class NotebookExecutor:
             raise
         return kernel
 
+    def _with_others(self, kernel: Kernel, line: Line) -> Kernel:
+        """Beside it, kernels for the steps that name another one."""
+        others = _other_kernels(self.plan.document)
+        if not others:
+            return kernel
+        from ..kernel.several import SeveralKernels
+
+        def start(name: str) -> Kernel:
+            spec = replace(self._spec, name=name)
+            return self.workspace.engine.kernels.start(spec, line.as_context())
+
+        return SeveralKernels(kernel, others, start)
+
     def _new_trail(self) -> Trail | None:
         """States are set aside where somebody can come back for them: in a host."""
         ws = self.workspace
         wanted = ws.engine.outlives and ws.config.snapshots and not self.plan.parent
-        if not wanted or self._spec.name:
+        if not wanted or self._spec.name or _other_kernels(self.plan.document):
             return None
         marks = Marks(ws.snapshot_budget)
         if self._kept is not None and self._resume is not None:
@@ -464,6 +481,14 @@ class NotebookExecutor:
         self.cancel()
 
 
+def _other_kernels(document: Document) -> dict[str, str]:
+    """The steps of a logbook that run in another kernel than the rest."""
+    if document.format != "logbook":
+        return {}
+    kernels = ((cell.id, cell.metadata.get("kernel")) for cell in document.cells)
+    return {id_: kernel for id_, kernel in kernels if isinstance(kernel, str)}
+
+
 def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
     return {
         name: value if isinstance(value, params.Given) else params.Given(value)
@@ -537,8 +562,12 @@ def _as_run(cells: Sequence[Cell], record: Record) -> tuple[Cell, ...]:
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
     wanted = None
     if from_cell is not None:
-        cell = document.cells[document.find(from_cell)]
-        wanted = next(at for at, one in enumerate(plan.document.cells) if one.id == cell.id)
+        cells = plan.document.cells
+        own = [at for at, cell in enumerate(cells) if INJECTED_TAG not in cell.tags]
+        # A logbook's ids are those of its text before parameters are put in their places.
+        known = {cells[at].id: at for at in own}
+        wanted = known.get(from_cell)
+        wanted = own[document.find(from_cell)] if wanted is None else wanted
     return plan_resume(kept, plan.document.cells, wanted)
 
 
