@@ -69,6 +69,14 @@ def blocks(lines: list[str], start: int = 0) -> Iterator[Block]:
         at += 1
 
 
+def alone(lines: list[str]) -> Block | None:
+    """The block that these lines are, however deep it stood where they come from."""
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))] if lines else ""
+    found = _opening(lines[0], [_width(indent)]) if lines else None
+    block = _block(lines, 0, *found) if found else None
+    return block if block and block.last == len(lines) - 1 else None
+
+
 def _items(line: str, items: list[int]) -> list[int]:
     """The list items that are open after a line."""
     depth = _width(line[: len(line) - len(line.lstrip())])

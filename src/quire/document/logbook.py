@@ -242,8 +242,8 @@ def rendered(cell: Cell, heading: str = "") -> list[str]:
     raw = _kept(cell).get("text")
     if cell.kind != "code" or not isinstance(raw, list) or not raw:
         return _rendered(cell, heading)
-    block = next(fences.blocks(raw), None)
-    if block is None or block.first or block.last != len(raw) - 1:
+    block = fences.alone(raw)
+    if block is None:
         return _rendered(cell, heading)
     kernel = cell.metadata.get("kernel")
     try:

@@ -176,22 +176,23 @@ def cell_text(uuid: str, cell: CellRecord, around: Around) -> tuple[str, dict[st
     if cell.kind == "markdown":
         return f"\n{prose(cell.source)}\n", {}
     parts = list(_blocks(cell))
-    outputs = [one for output in cell.outputs for one in shown(output)]
-    if cell.error is not None and not any(one.kind == "error" for one in outputs):
-        outputs += shown(
-            {
-                "output_type": "error",
-                "ename": cell.error.name,
-                "evalue": cell.error.value,
-                "traceback": cell.error.traceback,
-            }
-        )
+    outputs = outputs_of(cell)
     parts.append(f"{RESULTS} {_said(cell)}\n{OPEN}{_told(cell, outputs, around)} -->")
     stem = f"{uuid}.files/{re.sub(r'[^A-Za-z0-9-]', '', cell.id)}"
     parts += [one.text(f"{stem}-{at}") for at, one in enumerate(outputs, 1)]
     parts += _asides(around)
     parts.append(CLOSE)
     return "\n" + "\n\n".join(parts) + "\n", files_of(outputs, stem)
+
+
+def outputs_of(cell: CellRecord) -> list[Shown]:
+    """What a cell shows, its error always among it."""
+    outputs = [one for output in cell.outputs for one in shown(output)]
+    error = cell.error
+    if error is not None and not any(one.kind == "error" for one in outputs):
+        told = {"ename": error.name, "evalue": error.value, "traceback": error.traceback}
+        outputs += shown({"output_type": "error", **told})
+    return outputs
 
 
 def prose(source: str) -> str:
@@ -222,7 +223,7 @@ def _block(cell: CellRecord, source: str) -> str:
     shown_as = Cell("code", source, title="", tags=cell.tags, metadata=metadata)
     raw = (metadata.get(logbook.KEPT) or {}).get("text")
     if isinstance(raw, list) and raw and all(isinstance(line, str) for line in raw):
-        block = next(fences.blocks(raw), None)
+        block = fences.alone(raw)
         if block is not None and not block.indent and block.closed:
             lines = logbook.refilled(raw, block, shown_as)
             return "\n".join([lines[0].rstrip(), *map(_visible, lines[1:])])

@@ -16,7 +16,7 @@ from ..document.params import INJECTED_TAG
 from ..errors import DocumentError
 from . import logbook as writing
 from .events import Asked, CellError, NoteAdded
-from .logbook_outputs import Shown, shown
+from .logbook_outputs import Shown
 from .record import CHANGED, CellRecord, Record, Result, RunError
 from .summary import one_line
 
@@ -129,9 +129,8 @@ def _results(
     told: dict[str, Any] = {}
     outputs: list[Mapping[str, Any]] = []
     source = part.cell.source
-    if at + 1 < stop and lines[at].startswith(writing.RESULTS):
-        comment = lines[at + 1]
-        told = _comment(comment)
+    if at < stop and lines[at].startswith(writing.RESULTS):
+        told = _comment(lines[at + 1]) if at + 1 < stop else {}
         end = _end(lines, at + 2, stop)
         outputs = list(_outputs(reading, lines[at + 2 : end], told))
         at = min(end + 1, stop)
@@ -373,7 +372,7 @@ def _kept_prose(cell: CellRecord, ids: set[str]) -> CellRecord:
 
 
 def _kept_step(cell: CellRecord) -> CellRecord:
-    outputs = [one for output in cell.outputs for one in shown(output)]
+    outputs = writing.outputs_of(cell)
     metadata = {k: v for k, v in cell.metadata.items() if k != logbook.KEPT}
     error = cell.error and CellError(cell.error.name, cell.error.value)
     return replace(
