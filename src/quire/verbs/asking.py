@@ -57,7 +57,7 @@ def settle(
         answers = ws.asker.ask(questions, called_off)
         if answers is None:
             break
-        _take(out, given or {}, found.lacks, unset, questions, answers, now)
+        _take(out, {} if given is None else given, found.lacks, unset, questions, answers, now)
         found = examined()
         unset = [variable for variable in unset if not out.variables.get(variable.name)]
     if found.lacks or found.problems or unset:
