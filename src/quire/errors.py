@@ -11,7 +11,8 @@ QuireError
  ├── HostError               the host process could not be reached or started
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
- └── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ └── Declined                a person was asked and did not want to answer
 """
 
 from __future__ import annotations
@@ -87,3 +88,7 @@ class GitError(QuireError):
 
 class ForgeError(QuireError):
     code = "forge"
+
+
+class Declined(QuireError):
+    code = "declined"

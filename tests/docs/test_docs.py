@@ -358,6 +358,12 @@ def test_every_json_key_of_proposals_is_documented(repo: Scratch) -> None:
     elsewhere = {k for k in keys(shown) if re.match(r"tasks\[\]\.(proof|comparison)\.", k)}
     assert not undocumented(shown, "`quire review`") - above - elsewhere
     assert not undocumented(answer("merge-proposal", "1", "--force"), "`quire merge-proposal`")
+    repo.write("notes.txt", "More.")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "More")
+    assert answer("propose")["number"] == 2
+    told = answer("close-proposal", "2")
+    assert not undocumented(told, "`quire close-proposal`") - above
 
 
 UNCOVERED = {

@@ -74,8 +74,10 @@ def test_from_the_first_line_to_main(repo: Scratch, story: Story) -> None:
     repo.write("notebooks/squares.py", TASK.replace("range(1, limit)", "range(limit)"))
     done = story.ask("commit", "notebooks/squares.py", "-m", "Begin with 0")
     assert (done["branch"], done["created"]) == ("report-the-squares", False)
-    seen = story.ask("review", "1")
+    seen = story.ask("review", "1", code=1)
     assert seen["tasks"][0]["run_id"] is None
+    missing = "there is no archived run of this version of notebooks/squares.py"
+    assert seen["problems"] == [missing]
     second = story.ask("run", "notebooks/squares.py", "-p", "limit", "6")
     updated = story.ask("propose")
     assert (updated["number"], updated["created"]) == (1, False)

@@ -77,12 +77,9 @@ def test_as_a_user_does_it(scratch: Scratch) -> None:
     assert "mend it, then go on from there: quire run t.py --resume" in done.stdout
     assert "(for 30 min)" in done.stdout
     scratch.write("t.py", f"# %%\n{cell('a', 'n = 1')}\nprint('one')\n# %% bad\nprint(n + 1)\n")
-    began = time.monotonic()
     done = scratch.quire("run", "t.py", "--resume", "last")
-    took = time.monotonic() - began
     assert done.returncode == 0, done.stderr
     assert "1 carried over from" in done.stdout
-    assert took < 2
     shown = scratch.quire("show", "last").stdout
     assert "resumed: goes on with " in shown
     assert counted(scratch.root) == ["a"]
@@ -355,15 +352,17 @@ def test_when_the_host_has_ended_the_full_run_is_offered(scratch: Scratch) -> No
 
 
 def test_states_of_runs_are_dropped_when_their_time_is_over(live: Live) -> None:
-    (live.root / "quire.toml").write_text("resume_for = 0.05\n")
     live.write("import os", "1 / 0")
     record = live.run()
     kept = live.engine.kept[record.run_id]
     pids = [mark.snapshot.pid for mark in kept.marks if mark.snapshot]
     assert len(pids) == 1
+    live.engine.tidy()
+    assert record.run_id in live.engine.kept
+    kept.expires = time.monotonic() - 1
+    live.engine.tidy()
     deadline = time.monotonic() + 5
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
-        live.engine.tidy()
         time.sleep(0.02)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     with pytest.raises(UsageError, match="are gone"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -194,6 +196,60 @@ def test_after_an_error_an_interrupt_and_a_death(live: Live) -> None:
         assert live.inner(name).alive
     assert live.inner(name).epoch == 2
     live.ran(name, "0")
+
+
+def test_back_after_a_death_right_after_a_rewind(live: Live) -> None:
+    """What the dead kernel had set aside belongs to the one it replaced, which is then ended."""
+    name = live.open("n = 1", "import os\nos._exit(3)")
+    live.ran(name, "0", "0")
+    session = live.inner(name)
+    server = session.kernel.zygote.process.pid
+    os.kill(server, signal.SIGSTOP)  # it is busy: it hears of all this only at the end
+    try:
+        live.rewind(name, "#2")
+        pid = session.kernel.pid
+
+        def go_on() -> None:
+            gone(pid, 60)
+            os.kill(server, signal.SIGCONT)
+
+        waiter = threading.Thread(target=go_on)
+        waiter.start()
+        assert statuses(live.exec(name, "1")) == ["died"]
+        waiter.join()
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert session.lost.startswith("the kernel exited with status 3")
+    assert live.rewind(name, "#2") == 2
+    assert live.variables(name) == {"n": "1"}
+
+
+def test_a_state_that_was_ended_from_outside(scratch: Scratch) -> None:
+    scratch.write("t.py", "# %%\nn = 1\n# %%\nn = 2\n# %%\nprint(n)\n")
+    scratch.quire("session", "open", "t.py")
+    scratch.quire("exec", "t", "0-1")
+    (listed,) = json.loads(scratch.quire("session", "list", "--json").stdout)
+    pid = listed["kernel"]["pid"]
+    copies = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for copy in map(int, copies):
+        os.kill(copy, signal.SIGKILL)
+        assert gone(copy)
+    why = "the copy that was set aside was ended from outside"
+    for _ in range(2):
+        refused = scratch.quire("rewind", "t", "1")
+        assert refused.returncode == 2
+        assert f"no way back to before execution 2: {why}" in refused.stderr
+        assert "restart the session" in refused.stderr
+        states = json.loads(scratch.quire("session", "tree", "t", "--json").stdout)["states"]
+        assert [(s["rewindable"], s["reason"], s["memory"]) for s in states] == [
+            (False, why, 0)
+        ] * 2
+    # The session goes on, and is set aside again.
+    assert scratch.quire("exec", "t", "2").stdout.endswith("2\n")
+    states = json.loads(scratch.quire("session", "tree", "t", "--json").stdout)["states"]
+    assert [s["order"] for s in states] == [1, 2, 3]
+    scratch.quire("exec", "t", "1")
+    assert scratch.quire("rewind", "t", "1").returncode == 0
 
 
 # How one says where to

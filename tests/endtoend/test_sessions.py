@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from processes import marked
 
 from quire.runs.events import KernelReplaced
 from quire.verbs import session
+from quire.views.cli import App, dispatch
+from quire.views.terminal import Terminal
 from scratch import Scratch
 
 TASK = """# %% load
@@ -487,19 +490,40 @@ def test_nothing_to_restore(scratch: Scratch) -> None:
     assert (done.returncode, "has run nothing that could be restored" in done.stderr) == (2, True)
 
 
-def test_an_idle_kernel_is_ended_after_a_warning(scratch: Scratch) -> None:
+def test_an_idle_kernel_is_warned_about(live: Live, capfd: pytest.CaptureFixture[str]) -> None:
+    (live.root / "quire.toml").write_text("session_idle = 3600\n")
+    name = live.open("n = 1")
+
+    def listed(*options: str) -> str:
+        app = App(Terminal(), live.root, live.env, live.engine)
+        assert dispatch(["session", "list", *options], app) == 0
+        return capfd.readouterr().out
+
+    def warning() -> str:
+        (mine,) = [one for one in json.loads(listed("--json")) if one["session"] == name]
+        return str(mine["warning"])
+
+    live.ran(name, "0")
+    assert warning() == ""
+    live.inner(name).used -= 0.9 * 3600
+    told = re.fullmatch(r"its kernel ends in (\d+) s unless it is used", warning())
+    assert told is not None
+    assert 300 < int(told[1]) <= 360
+    assert "unless it is used" in listed()
+    assert name not in session.cull(live.workspace)
+    live.ran(name, "0")
+    assert warning() == ""
+
+
+def test_an_idle_kernel_is_ended(scratch: Scratch) -> None:
     scratch.write("quire.toml", "session_idle = 3\n")
-    scratch.write("t.py", "# %%\nn = 1\n")
+    scratch.write("t.py", "# %%\nimport os\nn = 1\nprint(os.getpid())\n")
     scratch.quire("session", "open", "t.py")
-    scratch.quire("exec", "t", "0")
-    mark = answer(scratch, "session", "list")[0]["kernel"]["pid"]
+    mark = int(text(answer(scratch, "exec", "t", "0")))
 
     def listed() -> Any:
         return answer(scratch, "session", "list")[0]
 
-    until(lambda: bool(listed()["warning"]), "a warning")
-    assert listed()["warning"].startswith("its kernel ends in ")
-    assert "unless it is used" in scratch.quire("session", "list").stdout
     until(lambda: listed()["state"] == "gone", "it is ended")
     deadline = time.monotonic() + 5
     while Path(f"/proc/{mark}").exists() and time.monotonic() < deadline:
@@ -516,20 +540,23 @@ def test_an_idle_kernel_is_ended_after_a_warning(scratch: Scratch) -> None:
 
 
 def test_use_keeps_a_kernel(live: Live) -> None:
-    (live.root / "quire.toml").write_text("session_idle = 0.2\n")
-    name = live.open("n = 1", "import time; time.sleep(0.5)")
+    (live.root / "quire.toml").write_text("session_idle = 3600\n")
+    name = live.open("n = 1", "import os, time\nwhile not os.path.exists('on'): time.sleep(0.01)")
     live.exec(name, "0")
-    ended: list[str] = []
+    inner = live.inner(name)
     worker = threading.Thread(target=lambda: live.exec(name, "1"))
     worker.start()
-    until(lambda: live.inner(name).busy, "it runs")
-    while worker.is_alive():
-        ended += session.cull(live.workspace)
-        time.sleep(0.01)
-    assert name not in ended
-    assert live.inner(name).epoch == 1
-    until(lambda: name in session.cull(live.workspace), "it is ended")
-    assert live.inner(name).epoch == 2
+    until(lambda: inner.busy, "it runs")
+    inner.used -= 3 * 3600  # the cell takes hours
+    assert name not in session.cull(live.workspace)
+    (live.root / "on").touch()
+    worker.join()
+    # From its end on it counts anew.
+    assert name not in session.cull(live.workspace)
+    assert inner.epoch == 1
+    inner.used -= 2 * 3600
+    assert name in session.cull(live.workspace)
+    assert inner.epoch == 2
 
 
 # Secrets

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from executors import fake_kernel
 from executors.fake_kernel import FakeKernel, dies, fails, hangs, ignores, leaves, said
 from quire.document.model import Cell, Document, identified
+from quire.executors import cell, local
 from quire.executors.cell import REASON
 from quire.executors.local import LocalExecutor
 from quire.kernel.protocol import KernelEvent
@@ -156,8 +158,29 @@ LIMITS = pytest.mark.parametrize(
 )
 
 
+@dataclass
+class Clock:
+    """Time goes on only where somebody sleeps."""
+
+    now: float = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    for module in (local, cell, fake_kernel):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
 @LIMITS
-def test_out_of_time(limit: str, said: str) -> None:
+def test_out_of_time(limit: str, said: str, clock: Clock) -> None:
     kernel = FakeKernel({"hangs": hangs})
     _, record = ran("hangs", "two", kernel=kernel, **{limit: 0.05})
     assert statuses(record) == ["timed_out", "not run"]
@@ -169,27 +192,28 @@ def test_out_of_time(limit: str, said: str) -> None:
 
 
 @LIMITS
-def test_out_of_time_and_deaf(limit: str, said: str) -> None:
+def test_out_of_time_and_deaf(limit: str, said: str, clock: Clock) -> None:
     kernel = FakeKernel({"ignores": ignores})
-    began = time.monotonic()
+    began = clock.now
     events, record = ran("ignores", "two", kernel=kernel, **{limit: 0.05}, grace=0.1)
-    assert 0.15 <= time.monotonic() - began < 2
+    assert clock.now - began == pytest.approx(0.15, abs=0.02)
     assert statuses(record) == ["timed_out", "not run"]
     assert record.outcome == "timed_out"
     assert (kernel.interrupts, kernel.kills) == (1, 1)
     assert any(isinstance(e, KernelDied) for e in events)
 
 
-def test_the_nearer_limit_is_named() -> None:
+def test_the_nearer_limit_is_named(clock: Clock) -> None:
     _, record = ran("hangs", kernel=FakeKernel({"hangs": hangs}), cell_timeout=60, timeout=0.05)
     assert record.reason == "the run took longer than 0.05 s"
     _, record = ran("hangs", kernel=FakeKernel({"hangs": hangs}), cell_timeout=0.05, timeout=60)
     assert record.reason == "the cell took longer than 0.05 s"
 
 
-def test_a_flood_of_events_does_not_hide_the_clock() -> None:
+def test_a_flood_of_events_does_not_hide_the_clock(clock: Clock) -> None:
     def chatters(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
         while not kernel.interrupts:
+            clock.sleep(0.001)
             yield said(cell, "x")
         yield CellFinished(cell, "failed", error=CellError("KeyboardInterrupt", "", ()))
 
@@ -197,9 +221,9 @@ def test_a_flood_of_events_does_not_hide_the_clock() -> None:
     assert record.outcome == "timed_out"
 
 
-def test_a_limit_of_the_run_passed_between_cells() -> None:
+def test_a_limit_of_the_run_passed_between_cells(clock: Clock) -> None:
     def slow(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
-        time.sleep(0.08)
+        clock.sleep(0.08)
         yield CellFinished(cell, "ok")
 
     kernel = FakeKernel({"slow": slow})

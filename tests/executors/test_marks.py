@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from fake_kernel import FakeKernel, dies, fails, hangs, leaves
 
 from quire.document.model import Cell, identified
-from quire.errors import UsageError
-from quire.executors.session import NO_SNAPSHOTS, Budget, Marks, Session
+from quire.errors import KernelError, UsageError
+from quire.executors.session import GONE, NO_SNAPSHOTS, Budget, Marks, Session
 from quire.runs.events import CellFinished, CellSubmitted, Event, KernelReplaced
 from quire.runs.masking import Masker
 from quire.runs.sieve import Sieve
@@ -21,6 +22,7 @@ from quire.runs.sieve import Sieve
 class FakeSnapshot:
     size: int = 10
     dropped: int = 0
+    alive: bool = True
     shared: list[FakeSnapshot] = field(default_factory=list)
 
     def resident(self) -> int:
@@ -46,6 +48,7 @@ class Snapping(FakeKernel):
     woken: list[FakeSnapshot] = field(default_factory=list)
     refuse: str = ""
     size: int = 10
+    on_rewind: Callable[[FakeSnapshot], None] | None = None
 
     def snapshot(self) -> FakeSnapshot | str:
         if self.refuse:
@@ -54,6 +57,8 @@ class Snapping(FakeKernel):
         return self.made[-1]
 
     def rewind(self, snapshot: FakeSnapshot) -> None:
+        if self.on_rewind is not None:
+            self.on_rewind(snapshot)
         self.alive = True
         self.woken.append(snapshot)
 
@@ -112,6 +117,18 @@ def test_why_there_is_none() -> None:
     assert [mark.reason for mark in marks] == ["threads are still running (x)"] * 2
     marks = Marks(Budget())
     assert marks.take(FakeKernel(), 1).reason == NO_SNAPSHOTS
+
+
+def test_a_copy_that_was_ended_from_outside_is_none() -> None:
+    marks, kernel = taken(4, Budget(count=3))
+    kernel.made[2].alive = False
+    gone = marks.get(3)
+    assert gone is not None
+    assert (gone.snapshot, gone.reason) == (None, GONE)
+    assert [mark.order for mark in marks.held()] == [2, 4]
+    # Nor does it take the place of one that lives.
+    marks.take(kernel, 5)
+    assert held(marks) == [2, 4, 5]
 
 
 def test_a_branch_is_cut_off() -> None:
@@ -198,6 +215,60 @@ def test_after_a_death_one_can_rewind() -> None:
     assert kernel.kills == 0  # what was set aside would go with it
     live.rewind(2)
     assert (live.epoch, live.alive, live.lost) == (2, True, "")
+
+
+def _is_killed(snapshot: FakeSnapshot) -> None:
+    snapshot.alive = False
+    raise KernelError("that state is gone")
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_state_that_has_gone_is_refused_and_forgotten(when: str, dead: bool) -> None:
+    live, (kernel,) = session(Snapping({"die": _dies}))
+    ran(live, "a", "b", "die" if dead else "c")
+    if when == "before":
+        kernel.made[1].alive = False
+    else:
+        kernel.on_rewind = _is_killed
+    for _ in range(2):
+        with pytest.raises(UsageError, match=f"no way back to before execution 2: {GONE}"):
+            live.rewind(2)
+        # Nothing else has changed, and nobody is asked to wake it again.
+        kernel.on_rewind = None
+        assert held(live.marks) == [1, 3]
+        assert [e.order for e in live.executions] == [1, 2, 3]
+        assert (live.alive, live.epoch, bool(live.lost)) == (not dead, 2 if dead else 1, dead)
+    assert kernel.woken == []
+    assert kernel.made[1].dropped == 1
+    live.rewind(1)
+    assert (live.alive, live.lost, kernel.woken) == (True, "", [kernel.made[0]])
+
+
+def test_a_state_that_could_not_be_woken_stays() -> None:
+    live, (kernel,) = session()
+    ran(live, "a", "b")
+
+    def fails_once(snapshot: FakeSnapshot) -> None:
+        kernel.on_rewind = None
+        raise KernelError("that state could not be woken: the kernel did not answer")
+
+    kernel.on_rewind = fails_once
+    with pytest.raises(KernelError, match="did not answer"):
+        live.rewind(2)
+    assert held(live.marks) == [1, 2]
+    assert [e.order for e in live.executions] == [1, 2]
+    assert live.rewind(2).order == 2
+
+
+def test_a_kernel_that_dies_when_its_states_have_gone_leaves_no_way_back() -> None:
+    live, (kernel,) = session(Snapping({"die": _dies}))
+    ran(live, "a")
+    kernel.made[0].alive = False
+    ran(live, "die", snapshots=False)
+    assert live.kernel is None
+    with pytest.raises(UsageError, match=GONE):
+        live.rewind(1)
 
 
 def test_after_a_death_one_can_go_on_without() -> None:

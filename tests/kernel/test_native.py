@@ -40,6 +40,17 @@ def out(kernel: NativeKernel, code: str) -> str:
     return "".join(parts)
 
 
+def test_an_end_that_the_server_does_not_report_is_not_blamed_on_it(
+    kernels: NativeKernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = kernels.start(spec(tmp_path))
+    monkeypatch.setattr(kernel.zygote, "exit_of", lambda pid, timeout: None)
+    died = list(kernel.execute("import os; os._exit(3)", "c"))[-1]
+    assert isinstance(died, KernelDied)
+    assert died.reason == "the kernel is gone and its exit status is not known"
+    kernel.close()
+
+
 def test_every_kernel_starts_clean(kernels: NativeKernels, tmp_path: Path) -> None:
     first = kernels.start(spec(tmp_path))
     before = set(out(first, "import sys; print(*sys.modules)").split())

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from quire.errors import KernelError
+from quire.kernel import native
 from quire.kernel.native import NativeKernel, NativeKernels, wake
 from quire.kernel.protocol import KernelSpec
 from quire.kernel.snapshots import Snapshot
@@ -302,3 +303,110 @@ def test_a_state_survives_when_its_kernel_dies_before_the_replaced_one_is_ended(
     assert out(kernel, "print(x)") == "1\n"
     first.drop()
     second.drop()
+
+
+LONG_AGO = """
+import os, signal, socket, types
+from quire.kernel.inside import reaper, snapshot, zygote
+
+hours = 0
+zygote.time = types.SimpleNamespace(monotonic=lambda: 3600.0 * hours)
+ours, theirs = socket.socketpair()
+server = zygote.Zygote(ours, None)
+told, tell = os.pipe()
+
+kernel = os.fork()
+if kernel == 0:
+    reaper.adopt_orphans()
+    middle = os.fork()
+    if middle == 0:
+        for announced in (True, False):
+            copy = os.fork()
+            if copy == 0:
+                signal.alarm(20)
+                signal.pause()
+            if announced:
+                snapshot.announce(server.announced, copy)
+            os.write(tell, b"%d\\n" % copy)
+        os._exit(0)
+    os.waitpid(middle, 0)  # both are children of the kernel now
+    os.write(tell, b"0\\n")
+    signal.alarm(20)
+    signal.pause()
+
+said = b""
+while not said.endswith(b"\\n0\\n"):
+    said += os.read(told, 100)
+copy, stray, _ = map(int, said.split())
+server.adopt(kernel)  # hears of the copy, which nobody asks for
+hours += 1
+server.obey({"do": "kill", "pid": kernel}, [])
+assert reaper.start_time(copy) is not None, "ended with its kernel"
+os.waitpid(kernel, 0)
+lives = lambda pid: pid in [process[0] for process in reaper.children(os.getpid())]
+assert lives(copy) and not lives(stray)
+server.end_strays()
+assert lives(copy), "ended at once"
+hours += 1
+server.end_strays()
+assert os.waitpid(copy, 0)[1] == signal.SIGKILL
+"""
+
+
+def test_a_copy_is_spared_however_long_ago_it_was_announced() -> None:
+    """A kernel may have been at rest for long when it dies; then its last state is asked for."""
+    done = subprocess.run(
+        [sys.executable, "-c", LONG_AGO], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_rewind_that_the_server_cannot_hear_of_changes_nothing(
+    kernel: NativeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out(kernel, "n = 1")
+    made = taken(kernel)
+    out(kernel, "n = 2")
+    woken: list[int] = []
+
+    def deaf(pid: int, **_: bool) -> None:
+        woken.append(pid)
+        raise KernelError("the kernel server has gone")
+
+    before = kernel.pid
+    with monkeypatch.context() as patched:
+        patched.setattr(kernel.zygote, "adopt", deaf)
+        with pytest.raises(KernelError, match="the kernel server has gone"):
+            kernel.rewind(made)
+    assert kernel.pid == before
+    assert out(kernel, "print(n)") == "2\n"
+    # The copy that nobody has goes by itself.
+    assert all(ended(pid) for pid in woken)
+    kernel.rewind(made)
+    assert out(kernel, "print(n)") == "1\n"
+    made.drop()
+
+
+def test_a_fork_server_stays_as_long_as_there_are_states_of_its_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "MOST_SERVERS", 1)
+
+    def world(number: int) -> KernelSpec:
+        return KernelSpec(tmp_path, {**os.environ, "PYTHON_WORLD": str(number)})
+
+    with NativeKernels() as kernels:
+        kernel = kernels.start(world(1))
+        out(kernel, "n = 1")
+        made = taken(kernel)
+        shared = made.share()
+        assert isinstance(list(kernel.execute("import os; os._exit(3)", "c"))[-1], KernelDied)
+        kernels.start(world(2)).close()
+        made.drop()
+        kernels.start(world(3)).close()
+        kernel.rewind(shared)
+        assert out(kernel, "print(n)") == "1\n"
+        kernel.close()
+        shared.drop()
+        kernels.start(world(4)).close()
+        assert not kernel.zygote.alive

@@ -6,6 +6,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from quire.runs import strict as one_meaning
 from quire.runs.events import CellError, CellFinished, CellStarted, RunFinished, RunStarted
 from quire.runs.notebook import dumps, notebook
 from quire.runs.record import Record, fold
@@ -137,10 +138,11 @@ def test_text_that_utf8_cannot_hold() -> None:
 
 def test_keys_that_differ_only_in_what_utf8_cannot_hold() -> None:
     """Two surrogates are one character for whoever reads JSON: the later of two keys counts."""
-    keys = {"\ud800": 1, "\udcff": 2, "?": 3, "\ud83d\ude00": 4, "\U0001f600": 5}
+    high, low = "\ud800", "\udcff"
+    keys = {high: 1, low: 2, "?": 3, "\ud83d\ude00": 4, "\U0001f600": 5}
     data = dumps(notebook(made({**shown(), "data": {"application/json": keys}})))
-    told = strict.loads(data)["cells"][0]["outputs"][0]["data"]["application/json"]
-    assert told == {"\ud800": 1, "\udcff": 2, "?": 3, "\U0001f600": 5}
+    told = one_meaning.loads(data)["cells"][0]["outputs"][0]["data"]["application/json"]
+    assert told == {high: 1, low: 2, "?": 3, "\U0001f600": 5}
     read = nbformat.reads(data.decode(), as_version=4)
     nbformat.validate(read)
     assert read.cells[0].outputs[0].data["application/json"] == told

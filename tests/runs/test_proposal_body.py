@@ -20,6 +20,7 @@ from quire.runs.proposal_body import (
     Told,
     address_of,
     own_words,
+    pointer,
     render,
 )
 from quire.runs.prose import prose
@@ -184,3 +185,42 @@ def test_it_fits_a_forge_whatever_there_is() -> None:
     assert "450 more are in the record." in one
     assert "more characters" in one
     assert "# the parameters are in the record" in one
+
+
+# The line that names what a body was made from.
+
+
+def test_a_body_names_its_commit_and_runs() -> None:
+    record = replace(made(), run_id="2026-11-16-160000-sum-0001")
+    place = replace(PLACE, head="a" * 40)
+    body = render("Mine.", [Told("sum.py", record=record), Told("b.py")], place)
+    found = pointer(body)
+    assert found is not None
+    assert (found.head, found.runs) == ("a" * 40, ("2026-11-16-160000-sum-0001",))
+    assert pointer(render("Mine.", [], PLACE)) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "<!-- quire: -->",
+        "<!-- quire: {} -->",
+        "<!-- quire: [] -->",
+        '<!-- quire: {"head": "main", "runs": []} -->',
+        '<!-- quire: {"head": "%s", "runs": "all"} -->' % ("a" * 40),
+        '<!-- quire: {"head": "%s", "runs": ["../x"]} -->' % ("a" * 40),
+        '<!-- quire: {"head": "%s", "runs": [1]} -->' % ("a" * 40),
+        '<!-- quire: {"head": "x", "head": "%s", "runs": []} -->' % ("b" * 40),
+        '<!-- quire: {"head": "%s", "runs": [], "more": 1} -->' % ("a" * 40),
+        "<!-- quire: " + "[" * 9999 + " -->",
+    ],
+    ids=lambda line: line[:60],
+)
+def test_a_line_that_somebody_edited_names_nothing(line: str) -> None:
+    assert pointer(f"Mine.\n\n{MARK}\n\n{line}\n\nrest") is None
+
+
+def test_what_stands_above_the_mark_names_nothing() -> None:
+    line = '<!-- quire: {"head": "%s", "runs": []} -->' % ("a" * 40)
+    assert pointer(f"{line}\n\n{MARK}\n\nrest") is None

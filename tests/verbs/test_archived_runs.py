@@ -112,6 +112,20 @@ def test_an_archive_that_says_no_does_not_spoil_a_run(repo: Scratch) -> None:
     assert later["run_id"] in archived(Scratch(remote))
 
 
+def test_a_run_says_that_earlier_ones_are_gone(repo: Scratch) -> None:
+    repo.run("notebooks/sum.py", "--no-host")
+    _, lost = repo.run("notebooks/sum.py", "--no-host")
+    repo.git("update-ref", "refs/heads/reports", "reports~1")
+    done = repo.quire("run", "notebooks/sum.py", "-q", "--no-host")
+    assert done.returncode == 0
+    assert "warning: the branch reports was at" in done.stderr
+    assert f"runs were removed or changed: {lost['run_id']}; quire verify --all" in done.stderr
+    gate = json.loads(repo.quire("ci", "--json", "--all").stdout)
+    (task,) = gate["tasks"]
+    assert any(lost["run_id"] in warning for warning in task["warnings"])
+    assert task["archived"]
+
+
 def test_pushed_without_anybody_remembering(repo: Scratch) -> None:
     remote = with_remote(repo)
     repo.write("quire.toml", "[archive]\npush = true\n")

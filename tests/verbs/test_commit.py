@@ -170,13 +170,82 @@ def test_names_that_nothing_defines_are_told(repo: Scratch, ws: Workspace) -> No
 def test_a_task_that_went_is_committed_as_gone(repo: Scratch, ws: Workspace) -> None:
     commit(ws, ["notebooks/sum.py"], "Its notebook")
     (repo.root / "notebooks/sum.py").unlink()
-    with pytest.raises(UsageError, match=r"sum\.py is gone but sum\.ipynb is there"):
-        commit(ws, ["notebooks/sum.py"], "Remove sum")
-    (repo.root / "notebooks/sum.ipynb").unlink()
     done = commit(ws, ["notebooks/sum.py"], "Remove sum")
     assert done.paths == ("notebooks/sum.ipynb", "notebooks/sum.py")
     assert repo.git("ls-files") == ""
     assert repo.git("status", "--porcelain") == ""
+    assert not (repo.root / "notebooks/sum.ipynb").exists()  # it would bring the task back
+    with pytest.raises(DocumentError, match=r"there is no file notebooks/sum\.py"):
+        commit(ws, ["notebooks/sum.py"], "Again")
+
+
+def test_a_notebook_that_was_edited_does_not_go_with_its_task(repo: Scratch, ws: Workspace) -> None:
+    commit(ws, ["notebooks/sum.py"], "Its notebook")
+    py, nb = repo.root / "notebooks/sum.py", repo.root / "notebooks/sum.ipynb"
+    py.unlink()
+    nb.write_text(nb.read_text().replace("range(n)", "range(2)"))
+    before = state(repo)
+    for name in ("notebooks/sum.py", "notebooks/sum.ipynb", "notebooks"):
+        with pytest.raises(UsageError, match=r"sum\.ipynb is there, and was edited"):
+            commit(ws, [name], "Remove sum")
+    assert state(repo) == before
+    assert nb.exists()
+    nb.unlink()
+    assert len(commit(ws, ["notebooks/sum.ipynb"], "Remove sum").paths) == 2
+
+
+def test_a_notebook_alone_is_not_taken_for_the_removal(repo: Scratch, ws: Workspace) -> None:
+    commit(ws, ["notebooks/sum.py"], "Its notebook")
+    (repo.root / "notebooks/sum.ipynb").unlink()
+    with pytest.raises(UsageError, match=r"sum\.ipynb is gone but sum\.py is there") as caught:
+        commit(ws, ["notebooks/sum.ipynb"], "Remove it?")
+    assert "quire sync notebooks/sum.py" in caught.value.hint
+    (repo.root / "notebooks/sum.py").unlink()
+    repo.git("checkout", "--quiet", "--", "notebooks/sum.ipynb")
+    with pytest.raises(UsageError, match=r"sum\.ipynb is there but its sum\.py is gone") as caught:
+        commit(ws, ["notebooks/sum.ipynb"], "Which?")
+    assert "quire commit notebooks/sum.py" in caught.value.hint
+
+
+def test_a_folder_says_also_what_went_from_it(repo: Scratch, ws: Workspace) -> None:
+    """A task that was renamed is one removed and one added."""
+    repo.write("notebooks/old/greet.py", TASK)
+    repo.write("notebooks/old/plain.py", "x = 1\n")
+    repo.git("add", "notebooks/old/plain.py")
+    commit(ws, ["notebooks"], "Both")
+    (repo.root / "notebooks/sum.py").rename(repo.root / "notebooks/total.py")
+    for path in (repo.root / "notebooks/old").iterdir():
+        path.unlink()
+    (repo.root / "notebooks/old").rmdir()
+    done = commit(ws, ["notebooks"], "Rename it")
+    names = ("old/greet.ipynb", "old/greet.py", "sum.ipynb", "sum.py", "total.ipynb", "total.py")
+    assert done.paths == tuple(f"notebooks/{name}" for name in names)
+    assert not (repo.root / "notebooks/sum.ipynb").exists()
+    assert repo.git("status", "--porcelain") == "AD notebooks/old/plain.py"  # no task
+
+
+def test_what_was_written_for_a_commit_that_is_refused_is_taken_back(
+    repo: Scratch, ws: Workspace
+) -> None:
+    hook(repo, "pre-commit", "test -e notebooks/greet.ipynb || exit 7\nexit 1")
+    repo.write("notebooks/greet.py", TASK)
+    before = state(repo)
+    with pytest.raises(QuireError):
+        commit(ws, ["notebooks/greet.py"], "Add greet")
+    assert not (repo.root / "notebooks/greet.ipynb").exists()
+    assert state(repo) == before
+    commit(ws, ["notebooks/greet.py"], "Add greet", hooks=False)
+    nb = repo.root / "notebooks/greet.ipynb"
+    old = nb.read_bytes()
+    (repo.root / "notebooks/greet.py").write_text(TASK.replace("hello", "bye"))
+    with pytest.raises(QuireError):
+        commit(ws, ["notebooks/greet.py"], "Say bye")
+    assert nb.read_bytes() == old
+
+
+def test_an_empty_path_is_not_the_folder(repo: Scratch, ws: Workspace) -> None:
+    with pytest.raises(UsageError, match="a path is empty"):
+        commit(ws, [""], "Everything?")
 
 
 def test_a_twin_that_git_ignores_is_left_out(repo: Scratch, ws: Workspace) -> None:
@@ -201,6 +270,16 @@ def test_the_filters_and_modes_of_the_repository_apply(repo: Scratch, ws: Worksp
 
 
 # Branches.
+
+
+@pytest.mark.parametrize("name", ["reports", "reports/x"])
+def test_the_archives_branch_is_not_taken(repo: Scratch, ws: Workspace, name: str) -> None:
+    repo.write("notebooks/greet.py", TASK)
+    before = state(repo)
+    with pytest.raises(UsageError, match="the archive of runs is on reports"):
+        commit(ws, ["notebooks/greet.py"], "Add", branch=name)
+    assert state(repo) == before
+    assert commit(ws, ["notebooks/greet.py"], "Reports").branch == "reports-2"
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def test_a_name_in_capitals_hides_nothing(repo: Scratch, ws: Workspace) -> None:
     repo.write("docs/UP.IPYNB", notebook(outputs=PRINTED))
     add(repo)
     (told,) = found(ws)
-    assert told.path == "docs/UP.IPYNB"
+    assert told.task == "docs/UP.IPYNB"
 
 
 def test_names_and_links(repo: Scratch, ws: Workspace) -> None:

@@ -86,8 +86,112 @@ def test_it_says_when_nothing_was_run(repo: Scratch, ws: Workspace) -> None:
     commit(ws, ["notebooks/sum.py"], "Include n")
     propose(ws)
     seen = review(ws, 1)
-    assert seen.warnings == ("there is no archived run of this version of notebooks/sum.py",)
-    assert (seen.tasks[0].ran, seen.problems) == (None, ())
+    assert seen.problems == ("there is no archived run of this version of notebooks/sum.py",)
+    assert (seen.tasks[0].ran, seen.warnings) == (None, ())
+    assert repo.quire("review", "1").returncode == 1
+
+
+def test_what_was_never_run_is_merged_only_by_force(repo: Scratch, ws: Workspace) -> None:
+    """Else it would be enough not to run what would fail."""
+    edited(repo)
+    commit(ws, ["notebooks/sum.py"], "Include n")
+    propose(ws)
+    with pytest.raises(ForgeError, match=r"no archived run of this version of") as caught:
+        merge_proposal(ws, 1)
+    assert "on the branch include-n: quire run notebooks/sum.py, then" in caught.value.hint
+    run(repo)
+    assert review(ws, 1).problems == ()
+    assert merge_proposal(ws, 1).warnings == ()
+    edited(repo, "range(n + 1)", "range(n + 2)")
+    commit(ws, ["notebooks/sum.py"], "Two more", branch="two-more")
+    propose(ws)
+    (warning,) = merge_proposal(ws, 2, force=True).warnings
+    assert warning.startswith("merged all the same: there is no archived run")
+
+
+def test_a_run_that_failed_is_in_the_way(repo: Scratch, ws: Workspace) -> None:
+    edited(repo, "range(n)", "range(n / 0)")
+    commit(ws, ["notebooks/sum.py"], "Break it")
+    code, told = repo.run("notebooks/sum.py", "--no-host")
+    assert code == 1
+    propose(ws)
+    seen = review(ws, 1)
+    assert seen.problems == (f"the run {told['run_id']} of notebooks/sum.py failed",)
+    with pytest.raises(ForgeError, match="failed"):
+        merge_proposal(ws, 1)
+
+
+def test_a_task_that_is_removed_needs_no_run(repo: Scratch, ws: Workspace) -> None:
+    (repo.root / "notebooks/sum.py").unlink()
+    commit(ws, ["notebooks/sum.py"], "Remove it")
+    propose(ws)
+    assert review(ws, 1).problems == ()
+    merge_proposal(ws, 1)
+    assert "notebooks/sum.py" not in repo.git("ls-tree", "-r", "--name-only", "main")
+
+
+def test_a_run_that_does_not_verify_hides_none_that_does(
+    repo: Scratch, ws: Workspace, tmp_path: Path
+) -> None:
+    """Whoever may write to the archive could put one of theirs on top."""
+    ws.keys.trust(Trusted(ws.keys.own().public, "ada"))
+    by_hand(repo, "Whom to trust")
+    edited(repo)
+    commit(ws, ["notebooks/sum.py"], "Include n")
+    good = run(repo)
+    propose(ws, title="Include n")
+    theirs = run(repo, QUIRE_KEYS=str(tmp_path / "mallory"))
+    seen = review(ws, 1)
+    assert seen.tasks[0].ran is not None
+    assert (seen.tasks[0].ran.run_id, seen.problems) == (good, ())
+    note = f"a later run, {theirs}, does not verify: it does not count"
+    assert seen.tasks[0].notes == (note,)
+    assert f"note: {note}" in repo.quire("review", "1").stdout
+
+
+def test_a_later_failure_is_noted(repo: Scratch, ws: Workspace) -> None:
+    edited(repo, "total = ", "import os\n\nos.environ['GO']\ntotal = ")
+    commit(ws, ["notebooks/sum.py"], "Needs GO")
+    good = run(repo, GO="1")
+    code, told = repo.run("notebooks/sum.py", "--no-host")
+    assert code == 1
+    propose(ws)  # shows the newest that verifies
+    seen = review(ws, 1)
+    assert seen.tasks[0].ran is not None
+    assert seen.tasks[0].ran.run_id == told["run_id"]
+    assert len(seen.problems) == 1
+    again = run(repo, GO="1")
+    assert review(ws, 1).tasks[0].notes == (
+        f"a later run, {again}, went well: quire propose shows it",
+    )
+    propose(ws)
+    seen = review(ws, 1)
+    assert seen.tasks[0].ran is not None
+    assert seen.tasks[0].ran.run_id == again
+    assert (seen.problems, seen.tasks[0].notes) == ((), ())
+    assert good != again
+
+
+def test_a_text_of_an_earlier_version_is_said_to_be_one(repo: Scratch, ws: Workspace) -> None:
+    proposed(repo, ws)
+    old = review(ws, 1).proposal.head
+    found, _ = say(ws, 1, "approve", "Good.")
+    who = found.comments[0].author
+    edited(repo, "range(n + 1)", "range(n + 2)")
+    commit(ws, ["notebooks/sum.py"], "Two more")
+    run(repo)
+    seen = review(ws, 1)
+    assert seen.described == old
+    assert seen.warnings == (
+        f"the proposal's text describes an earlier version ({old[:10]}): "
+        "quire propose brings it up to date",
+        f"{who} approved an earlier version ({old[:10]}), not this one",
+    )
+    text = repo.quire("review", "1").stdout
+    assert f"approved an earlier version ({old[:10]})" in text
+    propose(ws)
+    say(ws, 1, "approve", "Still good.")
+    assert review(ws, 1).warnings == ()
 
 
 def test_without_a_run_of_mains_version_the_last_one_on_main_is_taken(
@@ -219,7 +323,7 @@ def test_verdicts(repo: Scratch, ws: Workspace) -> None:
     say(ws, 1, "comment", "Mended.")
     with pytest.raises(ForgeError, match="asked for changes"):
         merge_proposal(ws, 1)
-    found = say(ws, 1, "approve", "")
+    found, _ = say(ws, 1, "approve", "")
     assert [comment.verdict for comment in found.comments] == ["request_changes", None, "approve"]
     done = merge_proposal(ws, 1)
     assert repo.git("rev-parse", "main") == done.commit
@@ -262,10 +366,12 @@ def test_merging_makes_notebooks_again(repo: Scratch, ws: Workspace) -> None:
     commit(ws, ["notebooks/sum.py"], "Its notebook", branch="main")
     edited(repo)
     commit(ws, ["notebooks/sum.py"], "Include n")
+    run(repo)
     propose(ws)
     repo.git("switch", "--quiet", "main")
     edited(repo, "Adds the", "Adds up the")
     commit(ws, ["notebooks/sum.py"], "Words")
+    run(repo)
     propose(ws)
     repo.git("switch", "--quiet", "main")
     assert merge_proposal(ws, 1).regenerated == ()
@@ -284,8 +390,10 @@ def test_a_task_without_a_notebook_gets_one(repo: Scratch, ws: Workspace) -> Non
     repo.git("switch", "--quiet", "-c", "work")
     repo.write("notebooks/greet.py", GREET)
     repo.write("notebooks/secret.py", GREET)
-    repo.write(".gitignore", "secret.ipynb\n")
+    repo.write(".gitignore", "secret.ipynb\n.quire\n")
     by_hand(repo)
+    run(repo, "notebooks/greet.py")
+    run(repo, "notebooks/secret.py")
     propose(ws)
     assert merge_proposal(ws, 1).regenerated == ("notebooks/greet.ipynb",)
 
@@ -297,6 +405,7 @@ def test_a_notebook_of_somebodys_own_is_left_alone(repo: Scratch, ws: Workspace)
     repo.git("switch", "--quiet", "-c", "work")
     edited(repo)
     by_hand(repo)
+    run(repo)
     propose(ws)
     assert merge_proposal(ws, 1).regenerated == ()
     assert repo.git("show", "main:notebooks/sum.ipynb") + "\n" == own
@@ -305,6 +414,7 @@ def test_a_notebook_of_somebodys_own_is_left_alone(repo: Scratch, ws: Workspace)
 def test_a_conflict_is_said_and_nothing_moves(repo: Scratch, ws: Workspace) -> None:
     edited(repo)
     commit(ws, ["notebooks/sum.py"], "One way")
+    run(repo)
     propose(ws)
     repo.git("switch", "--quiet", "main")
     edited(repo, "range(n)", "range(2 * n)")
@@ -339,6 +449,49 @@ def test_files_in_the_way_stop_it(repo: Scratch, ws: Workspace) -> None:
     assert "Mine: adds the" in (repo.root / "notebooks/sum.py").read_text()
 
 
+def test_a_proposal_is_withdrawn(repo: Scratch, ws: Workspace) -> None:
+    proposed(repo, ws)
+    done = repo.quire("close-proposal", "1")
+    assert done.stdout == "closed: proposal 1; its branch include-n stays\n", done.stderr
+    assert [p.number for p in proposals(ws, "closed")] == [1]
+    assert repo.git("rev-parse", "include-n")
+    with pytest.raises(ForgeError, match="closed"):
+        merge_proposal(ws, 1)
+    assert repo.quire("close-proposal", "1").returncode == 2
+    told = propose(ws, title="Again")
+    assert (told.created, told.proposal.number) == (True, 2)
+
+
+# A remote without a server: whoever merges there is to know what was said here.
+
+
+def test_verdicts_travel(repo: Scratch, ws: Workspace, tmp_path: Path) -> None:
+    hub = tmp_path / "hub.git"
+    repo.git("init", "--quiet", "--bare", str(hub))
+    repo.git("remote", "add", "origin", str(hub))
+    repo.git("push", "--quiet", "-u", "origin", "main")
+    proposed(repo, ws)
+    repo.git("push", "--quiet", "origin", "reports")
+    repo.git("clone", "--quiet", "--branch", "main", str(hub), "../clone")
+    clone = Scratch(tmp_path / "clone")
+    clone.git("config", "user.name", "Rita")
+    clone.git("config", "user.email", "rita@example.org")
+    assert clone.quire("push").returncode == 0
+    theirs = workspace(clone)
+    _, warnings = say(theirs, 1, "request_changes", "Off by one.")
+    assert warnings == ()
+    with pytest.raises(ForgeError, match="Rita asked for changes"):
+        merge_proposal(ws, 1)
+    say(theirs, 1, "approve", "")
+    done = merge_proposal(ws, 1)
+    assert repo.git("ls-remote", str(hub), "refs/heads/main").split()[0] == done.commit
+    hub.rename(tmp_path / "gone.git")
+    _, warnings = say(ws, 1, "comment", "Thanks.")
+    assert len(warnings) == 1
+    assert warnings[0].startswith("not sent yet: ")
+    assert warnings[0].endswith("; then: quire push")
+
+
 # A forge with a server.
 
 
@@ -367,6 +520,7 @@ def test_a_server_merges_and_notebooks_follow(repo: Scratch, ws: Workspace, tmp_
     repo.git("switch", "--quiet", "-c", "work")
     repo.write("notebooks/greet.py", GREET)
     by_hand(repo)
+    run(repo, "notebooks/greet.py")
     propose(ws)
     done = merge_proposal(ws, 1)
     assert (done.regenerated, done.warnings) == (("notebooks/greet.ipynb",), ())

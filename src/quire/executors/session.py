@@ -73,7 +73,17 @@ class Marks:
         return iter(self._marks.values())
 
     def get(self, order: int) -> Mark | None:
-        return self._marks.get(order)
+        mark = self._marks.get(order)
+        snapshot = mark.snapshot if mark is not None else None
+        if mark is not None and snapshot is not None and not snapshot.alive:
+            # A copy is a process: the system may end it for its memory, or a person may.
+            self._forget(mark, GONE)
+        return mark
+
+    def held(self) -> list[Mark]:
+        """Those one can go back to."""
+        marks = [self.get(order) for order in tuple(self._marks)]
+        return [mark for mark in marks if mark is not None and mark.snapshot is not None]
 
     def inherit(self, other: Marks, orders: Mapping[int, int]) -> None:
         """Have what another one has set aside at these orders, whatever becomes of that one."""
@@ -90,7 +100,7 @@ class Marks:
         return mark
 
     def _trim(self) -> None:
-        held = [mark for mark in self._marks.values() if mark.snapshot is not None]
+        held = self.held()
         excess = len(held) - self.budget.count
         for mark in held[: max(0, excess)]:
             self._forget(mark, f"only the newest {self.budget.count} states are kept")
@@ -126,6 +136,7 @@ class Marks:
 
 
 NO_SNAPSHOTS = "this kind of kernel cannot set its state aside"
+GONE = "the copy that was set aside was ended from outside"
 
 
 class Session:
@@ -252,7 +263,7 @@ class Session:
 
     def _bury(self, reason: str) -> None:
         """The process is gone. What was set aside is not: one can still rewind."""
-        if self.kernel is not None and not any(mark.snapshot for mark in self.marks):
+        if self.kernel is not None and not self.marks.held():
             self.kernel.close()
             self.kernel = None
         self.epoch += 1
@@ -286,15 +297,18 @@ class Session:
             if mark is None and self.why_lost:
                 raise self.gone()
             if mark is None or mark.snapshot is None or self.kernel is None:
-                raise UsageError(
-                    f"there is no way back to before execution {order}: "
-                    f"{mark.reason if mark else 'no state was set aside there'}",
-                    hint="rewind further back, or restart the session and run the cells again",
-                )
+                raise _no_way_back(order, mark)
             rewind = getattr(self.kernel, "rewind", None)
             if rewind is None:
                 raise UsageError(NO_SNAPSHOTS, hint="restart the session instead")
-            rewind(mark.snapshot)
+            try:
+                rewind(mark.snapshot)
+            except KernelError as error:
+                # Where the state has gone this moment, say the same as if it had gone before.
+                mark = self.marks.get(order)
+                if mark is not None and mark.snapshot is not None:
+                    raise
+                raise _no_way_back(order, mark) from error
             self.executions = [e for e in self.executions if e.order < order]
             self._orders = order - 1
             self.marks.cut(order)
@@ -344,3 +358,11 @@ class Session:
         if self.kernel is not None:
             self.kernel.close()
             self.kernel = None
+
+
+def _no_way_back(order: int, mark: Mark | None) -> UsageError:
+    return UsageError(
+        f"there is no way back to before execution {order}: "
+        f"{mark.reason if mark else 'no state was set aside there'}",
+        hint="rewind further back, or restart the session and run the cells again",
+    )

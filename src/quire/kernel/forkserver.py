@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from ..errors import KernelError, KernelNotFound
 from . import children
 from .exits import Exit
 from .nativewire import Wire
+from .snapshots import Snapshot
 
 ZYGOTE = Path(__file__).parent / "inside" / "zygote.py"
 START_TIMEOUT = 60.0
@@ -54,6 +56,7 @@ class Zygote:
         self._watchers: dict[int, Callable[[], None]] = {}
         self._exits: dict[int, Exit] = {}
         self._expected: set[int] = set()
+        self.states: WeakSet[Snapshot] = WeakSet()  # what its kernels have set aside
         self.alive = True
         with contextlib.suppress(OSError):  # it went at once: wait_ready says so
             ours.send(json.dumps({"preload": list(preload)}).encode())
@@ -175,8 +178,8 @@ class Zygote:
     def replace(
         self, old: int, new: int, gone: Callable[[], None], buried: Callable[[], None]
     ) -> None:
-        """A kernel goes on in another process; the one it had is ended, and then `buried`."""
-        self.adopt(new, kernel=True)
+        """A kernel goes on in another process, which was adopted; the one it had is ended, and
+        then `buried`."""
 
         def bury() -> None:
             self.forget(old)

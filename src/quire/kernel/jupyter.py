@@ -33,6 +33,9 @@ from .protocol import KernelEvent, KernelSpec
 START_TIMEOUT = 60.0
 # Reply and idle status belong together; when one is missing for this long it will not come.
 MISSING = 5.0
+# ipykernel's publishing thread may sleep through a call to wake up, with outputs in its hands until
+# it is called again. When the idle status has not followed the reply for this long, call it.
+OVERDUE = 0.2
 
 DEFAULT_NAME = "python3"
 
@@ -55,13 +58,13 @@ def prepare(marker):
                 return write(text)
             before, found, after = (held + text).partition(marker)
             held = ""
-            if found:
-                arrived.set()
-            else:  # the marker may come in two pieces
+            if not found:  # the marker may come in two pieces
                 n = next((n for n in range(len(marker), 0, -1) if before.endswith(marker[:n])), 0)
                 before, held = before[:len(before) - n], before[len(before) - n:]
             if before + after:
                 write(before + after)
+            if found:  # last: the cell may be over now
+                arrived.set()
         # Not when the cell has put something else there.
         if os.fstat(fd).st_ino == os.fstat(stream._fid).st_ino and thread.is_alive():
             stream.write = copied
@@ -289,7 +292,8 @@ class JupyterKernel:
         reply: Mapping[str, Any] | None = None
         shown: Mapping[str, Any] = {}
         idle = False
-        give_up = 0.0
+        give_up = overdue = 0.0
+        reminded = False
         while reply is None or not idle:
             if not self._poller.poll(max(1, int(tick * 1000))):
                 yield None
@@ -314,9 +318,13 @@ class JupyterKernel:
                     continue
                 yield self._died(cell)
                 return
+            now = time.monotonic()
             if heard or (reply is None and not idle):
-                give_up = time.monotonic() + MISSING
-            elif time.monotonic() > give_up:
+                give_up, overdue = now + MISSING, now + OVERDUE
+            elif reply is not None and not reminded and now > overdue:
+                reminded = True
+                self._client.kernel_info()  # any request makes it publish; nobody needs the answer
+            elif now > give_up:
                 lacking = "a reply" if reply is None else "an idle status"
                 yield Warned(cell, f"the kernel never sent {lacking} for this cell")
                 break

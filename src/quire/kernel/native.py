@@ -131,7 +131,7 @@ class NativeKernel:
             return str(said.get("reason", ""))
         # It outlives the process it was made from, and then becomes the server's child.
         self.zygote.adopt(said["pid"])
-        return Snapshot(socket.socket(fileno=fd), said["pid"])
+        return Snapshot(socket.socket(fileno=fd), said["pid"], self.zygote.states)
 
     def variables(self) -> list[Mapping[str, Any]]:
         with self._busy:
@@ -146,12 +146,14 @@ class NativeKernel:
     def rewind(self, snapshot: Snapshot) -> None:
         """Be again what was set aside. The present process and all it started are ended."""
         with self._busy:
+            # Nothing of ours has changed until there is somebody to be.
+            pid, wire = _woken(self.zygote, snapshot)
             old, left = self.pid, self.wire
-            self.pid, self.wire = _woken(snapshot)
+            self.pid, self.wire = pid, wire
             self.alive, self._end, self._ahead = True, None, False
             # The line to the old one stays open until it has been ended: seeing its end it would
             # tidy up, and that is not for a branch that is left behind.
-            self.zygote.replace(old, self.pid, self.wake, left.close)
+            self.zygote.replace(old, pid, self.wake, left.close)
 
     def tell(self, context: Mapping[str, Any]) -> None:
         """Where calls from cells go from now on."""
@@ -161,8 +163,9 @@ class NativeKernel:
     def _death(self, cell: str) -> KernelDied:
         self.alive = False
         end = self._end = self._end or self.zygote.exit_of(self.pid, timeout=5.0)
-        if end is None:
+        if end is None and not self.zygote.alive:
             return KernelDied(cell, "the kernel server died, and its kernels with it")
+        end = end or Exit()  # the server has not said it yet, or the process only left its line
         return KernelDied(cell, end.reason, end.signal, end.status, {"max_rss": end.max_rss})
 
     def interrupt(self) -> None:
@@ -227,18 +230,25 @@ class NativeKernel:
         return True
 
 
-def _woken(snapshot: Snapshot) -> tuple[int, Wire]:
-    """A live copy of what was set aside: its pid, and the wire to it."""
+def _woken(server: Zygote, snapshot: Snapshot) -> tuple[int, Wire]:
+    """A live copy of what was set aside: its pid, and the wire to it. The server knows of it."""
     ours, theirs, pipes = channel()
     wire = Wire(ours, *pipes[:2])
     try:
         socket.send_fds(snapshot.control, [b"w"], [theirs.fileno(), *pipes[2:]])
         said, _ = wire.expect("awake", REQUEST_TIMEOUT)
+        server.adopt(said["pid"], kernel=True)
+    except KernelError:
+        wire.close()  # a copy that sees the end of its wire goes
+        raise
     except OSError as error:
         wire.close()
+        gone = not snapshot.alive
         raise KernelError(
-            "that state is gone: its snapshot is no longer there",
-            hint="rewind further back, or start afresh",
+            "that state is gone: its snapshot is no longer there"
+            if gone
+            else f"that state could not be woken: {error}",
+            hint="rewind further back, or start afresh" if gone else "try again",
         ) from error
     finally:
         theirs.close()
@@ -249,8 +259,7 @@ def _woken(snapshot: Snapshot) -> tuple[int, Wire]:
 
 def wake(server: Zygote, snapshot: Snapshot, context: Mapping[str, Any]) -> NativeKernel:
     """A kernel of its own from a state that another one left behind."""
-    pid, wire = _woken(snapshot)
-    server.adopt(pid, kernel=True)
+    pid, wire = _woken(server, snapshot)
     kernel = NativeKernel(server, pid, wire)
     kernel.tell(context)
     return kernel
@@ -292,7 +301,8 @@ class NativeKernels:
         out: list[Zygote] = []
         for key, zygote in list(self._zygotes.items())[:-MOST_SERVERS]:
             spare = self._spares.get(zygote)
-            if zygote.kernels() <= (spare is not None):
+            # States outlive their kernel, but not their server.
+            if zygote.kernels() <= (spare is not None) and not zygote.states:
                 del self._zygotes[key]
                 self._spares.pop(zygote, None)
                 out.append(zygote)

@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from weakref import WeakSet
 
 
 class Snapshot:
     """A sleeping copy of a kernel. Gone when dropped, or when the kernel's owner goes."""
 
-    def __init__(self, control: socket.socket, pid: int) -> None:
+    def __init__(
+        self, control: socket.socket, pid: int, held: WeakSet[Snapshot] | None = None
+    ) -> None:
+        """`held` are those that somebody may still go back to, this one from now on."""
         self.control = control
         self.pid = pid
+        self._held = WeakSet() if held is None else held
+        self._held.add(self)
 
     @property
     def alive(self) -> bool:
@@ -42,7 +48,8 @@ class Snapshot:
 
     def share(self) -> Snapshot:
         """The same for somebody else: it is gone when both have dropped it."""
-        return Snapshot(self.control.dup(), self.pid)
+        return Snapshot(self.control.dup(), self.pid, self._held)
 
     def drop(self) -> None:
+        self._held.discard(self)
         self.control.close()

@@ -175,9 +175,12 @@ def seal_of(message: str, run_id: str) -> tuple[str, list[str]]:
     problems = []
     if runs != [run_id]:
         problems.append("does not name the run it adds" if run_id else "is not a step of Quire's")
-    if len(seals) != 1 or not is_seal(seals[0]):
-        return "", [*problems, "has no seal"]
-    return seals[0], problems
+    if len(seals) > 1:
+        problems.append("has more than one seal")
+    good = list(dict.fromkeys(filter(is_seal, seals)))
+    if not good:
+        problems.append("has no seal")
+    return good[0] if len(good) == 1 else "", problems
 
 
 def _form_problems(objects: Objects, commit: Commit, message: str) -> Iterator[str]:

@@ -252,6 +252,8 @@ class Gate:
         warnings = run.warnings
         if execution.not_archived is not None:
             warnings += (f"it could not be archived: {execution.not_archived.message}",)
+        if execution.archive_warning:
+            warnings += (execution.archive_warning,)
         return replace(run, archived=execution.archived, warnings=warnings)
 
     def _push(self) -> None:

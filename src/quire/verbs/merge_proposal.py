@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,8 @@ class Merged:
 
 
 def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool = False) -> Merged:
-    """`force`: although a check fails or something does not verify. Asked-for changes still count.
+    """`force`: although a check fails, or a run is missing, failed or does not verify. Asked-for
+    changes still count.
 
     The branch stays where it is. What others said of a local proposal counts too, so it is fetched
     first; where a remote has the base, the merge is the remote's or there is none.
@@ -57,7 +59,7 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
     if against and not force:
         raise ForgeError(
             f"proposal {number} is not merged: {'; '.join(map(plain, against))}",
-            hint=f"quire review {number} says more; --force merges it all the same",
+            hint=f"{_next(looked)}; --force merges it all the same",
         )
     warnings = [f"merged all the same: {plain(each)}" for each in against]
     warnings += looked.warnings
@@ -87,12 +89,13 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
     return Merged(number, commit, found.branch, found.base, tuple(made), tuple(warnings))
 
 
-def close_proposal(ws: Workspace, number: int) -> tuple[Proposal, tuple[str, ...]]:
-    """Withdraw a proposal; as it is then, and warnings. The branch stays."""
-    forge = ws.forge
-    forge.close(fit_number(number))
-    closed = forge.proposal(number)
-    return closed, exchange(ws).warnings
+def _next(looked: Review) -> str:
+    found = looked.proposal
+    lacking = [task.file.path for task in looked.tasks if task.lacks_run]
+    if not lacking:
+        return f"quire review {found.number} says more"
+    run = shlex.join(["quire", "run", one_line(lacking[0])])
+    return f"on the branch {one_line(found.branch)}: {run}, then merge it again"
 
 
 def _take_in(ws: Workspace, repository: Repository, number: int) -> None:

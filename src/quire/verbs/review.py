@@ -26,6 +26,7 @@ from .committed import EXEMPT
 from .covered import Coverage, coded
 from .evidence import Difference, File, Ran
 from .keys import trust_of
+from .push import exchange
 from .regenerate import in_step, side
 from .verify import Verdict as Proof
 
@@ -44,6 +45,11 @@ class Reviewed:
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()  # what other runs of this version say
     executed: bool = False  # a notebook with outputs: `Notebook` says whether a run covers them
+
+    @property
+    def lacks_run(self) -> bool:
+        """Whether there should be a run of this version and is none."""
+        return self.ran is None and self.file.new is not None and not self.executed
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -163,8 +169,10 @@ def review(ws: Workspace, number: int) -> Review:
     return replace(seen, warnings=(*warnings, *_warned(seen)))
 
 
-def say(ws: Workspace, number: int, verdict: Verdict, text: str) -> Proposal:
-    """Approve, comment, or ask for changes; the proposal as it is then."""
+def say(
+    ws: Workspace, number: int, verdict: Verdict, text: str
+) -> tuple[Proposal, tuple[str, ...]]:
+    """Approve, comment, or ask for changes; the proposal as it is then, and warnings."""
     forge = ws.forge
     found = forge.proposal(fit_number(number))
     if verdict != "approve" and not text.strip():
@@ -174,7 +182,19 @@ def say(ws: Workspace, number: int, verdict: Verdict, text: str) -> Proposal:
     else:
         must_be_open(found, "reviewed")
         forge.review(number, verdict, text)
-    return forge.proposal(number)
+    return _shared(ws, number)
+
+
+def close_proposal(ws: Workspace, number: int) -> tuple[Proposal, tuple[str, ...]]:
+    """Withdraw a proposal; as it is then, and warnings. The branch stays."""
+    ws.forge.close(fit_number(number))
+    return _shared(ws, number)
+
+
+def _shared(ws: Workspace, number: int) -> tuple[Proposal, tuple[str, ...]]:
+    """What changed is sent: whoever merges it elsewhere is to know."""
+    done = exchange(ws)
+    return ws.forge.proposal(done.number(number)), done.warnings
 
 
 def _commits(
@@ -265,9 +285,10 @@ def _problems(
     bring = "; quire push also brings the runs of others" if shared else ""
     for task in tasks:
         path = one_line(task.file.path)
-        if task.ran is None or task.proof is None:
-            if task.file.new is not None and not task.executed:
-                yield f"there is no archived run of this version of {path}{bring}"
+        if task.lacks_run:
+            yield f"there is no archived run of this version of {path}{bring}"
+        elif task.ran is None or task.proof is None:
+            continue
         elif not task.proof.ok:
             yield f"the run {task.ran.run_id} of {path} does not verify"
         elif not task.ran.record.ok:

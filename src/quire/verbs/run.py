@@ -208,6 +208,7 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+        self.archive_warning = ""  # what the archive has lost since it was last added to
 
     @property
     def logbook(self) -> RunLogbook:
@@ -416,6 +417,7 @@ class NotebookExecutor:
         except QuireError as error:
             self.not_archived = error
             return
+        self.archive_warning = self.workspace.archive.warning
         if self.plan.parent:
             return  # the run that asked for this one does the rest for both
         try:

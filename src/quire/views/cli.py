@@ -77,6 +77,7 @@ class Group(click.Group):
 # name: (file in views/commands, one line of help)
 COMMANDS = {
     "ci": ("ci", "Run the tasks a change affects, as the gate does."),
+    "close-proposal": ("proposals", "Withdraw a proposal."),
     "commit": ("proposals", "Commit a task and its notebook to a branch."),
     "completion": ("completion", "Print a completion script for your shell."),
     "diff": ("compare", "Compare two runs, or two notebooks, cell by cell."),

@@ -23,7 +23,7 @@ from typing import Any
 FDS = 3
 GRACE = 0.4  # seconds before a child that is no kernel is ended
 ROOM = 256  # pids that are kept before those of processes that ended are looked for
-CHILDHOOD = 12.0  # seconds in which somebody asks for a copy that was woken
+CHILDHOOD = 12.0  # the same for an announced copy of a kernel: somebody may be about to ask for it
 QUIET = 0.2  # seconds without a request, after which there is time to warm up
 
 
@@ -37,7 +37,7 @@ class Zygote:
         self.kernels: dict[int, int | None] = {}  # pids, and when each was started
         self.room = ROOM
         self.warm = False
-        self.newborn: dict[int, float] = {}
+        self.newborn: dict[int, int | None] = {}  # announced copies, and when each was started
         self.strays: dict[tuple[int, int], float] = {}
         self.births, self.announced = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.wake, self.waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -124,16 +124,14 @@ class Zygote:
 
     def adopt(self, pid: int) -> None:
         self.hear_births()  # the pipe must never be full
+        self.newborn.pop(pid, None)
         self.kernels[pid] = self.reaper.start_time(pid)
-        if len(self.kernels) > self.room:
+        if len(self.kernels) + len(self.newborn) > self.room:
             # A kernel waits for its own snapshots, so we do not hear of their end.
-            for old in [
-                p for p, since in self.kernels.items() if self.reaper.start_time(p) != since
-            ]:
-                del self.kernels[old]
-            self.room = 2 * len(self.kernels) + ROOM
-            now = time.monotonic()
-            self.newborn = {p: at for p, at in self.newborn.items() if now - at < CHILDHOOD}
+            for known in (self.kernels, self.newborn):
+                for old in [p for p, since in known.items() if self.reaper.start_time(p) != since]:
+                    del known[old]
+            self.room = 2 * (len(self.kernels) + len(self.newborn)) + ROOM
 
     def is_kernel(self, pid: int) -> bool:
         """Whether that process is the one we know: its number may be somebody else's by now."""
@@ -147,12 +145,13 @@ class Zygote:
         """Whether it is a copy of a kernel that nobody had the time to ask for. It was announced
         before it could become the child of anybody we look at."""
         self.hear_births()
-        return time.monotonic() - self.newborn.get(pid, -CHILDHOOD) < CHILDHOOD
+        since = self.newborn.get(pid)
+        return since is not None and since == self.reaper.start_time(pid)
 
     def hear_births(self) -> None:
         with contextlib.suppress(BlockingIOError):
             for born in os.read(self.births, 1 << 16).split():
-                self.newborn[int(born)] = time.monotonic()
+                self.newborn[int(born)] = self.reaper.start_time(int(born))
 
     def bury(self) -> None:
         """Report kernels that ended, and look for what they left behind."""
@@ -177,17 +176,17 @@ class Zygote:
 
         Live kernels adopt their own orphans, so whoever else is our child has lost its kernel and
         must not outlive it. Except for the copies of kernels, which become our children a moment
-        before we are told so: hence the grace, and a longer one for those that were announced.
+        before we are told so: hence the grace, and a longer one for those that were announced. It
+        counts from when they became our children: a copy may have been announced long before.
         """
         me, now = os.getpid(), time.monotonic()
         found: dict[tuple[int, int], float] = {}
         for process in self.reaper.children(me):
             if self.kernels.get(process[0]) == process[1]:
                 continue
-            if grace and self.is_newborn(process[0]):
-                continue
             found[process] = since = self.strays.get(process, now)
-            if now - since >= grace:
+            patience = CHILDHOOD if grace and self.is_newborn(process[0]) else grace
+            if now - since >= patience:
                 self.reaper.kill_tree(process[0])
         self.strays = found
 

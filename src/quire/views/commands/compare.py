@@ -209,6 +209,7 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
     """
     from ...verbs.replay import prepare
     from ..progress import Progress
+    from .run import show_lost, show_warning
 
     app.json_asked = as_json
     if app.engine is None:
@@ -241,9 +242,8 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
         _show_replay(app, compared, options["everything"])
     owed = prepared.execution.not_archived
     if owed is not None:
-        from .run import show_warning
-
         show_warning(app, "the record is not archived yet", owed)
+    show_lost(app, prepared.execution.archive_warning)
     if compared.new.outcome == "cancelled":
         return 130
     return _status(compared)

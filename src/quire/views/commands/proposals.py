@@ -1,4 +1,4 @@
-"""`quire commit`, `propose`, `proposals`, `review` and `merge-proposal`."""
+"""`quire commit`, `propose`, `proposals`, `review`, `merge-proposal` and `close-proposal`."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ def review(
     """Look at a proposal, and say what you think of it.
 
     Shows what it says, the difference in the source, the difference in the results against the last
-    run on its base, and whether the runs behind it verify. Exit code: 0, or 1 when something does
-    not verify.
+    run on its base, and whether the runs behind it verify. Exit code: 0, or 1 when a run is
+    missing, failed or does not verify.
     """
     from ...verbs.review import as_dict, say
     from ...verbs.review import review as look
@@ -189,11 +189,12 @@ def review(
     verdict = _verdict(approve, comment, request_changes, message)
     if verdict is not None:
         kind, text = verdict
-        found = say(app.workspace(), number, kind, text)
+        found, warnings = say(app.workspace(), number, kind, text)
         if as_json:
-            emit_json(app, as_dict(found) | {"verdict": kind})
+            emit_json(app, as_dict(found) | {"verdict": kind, "warnings": list(warnings)})
         else:
-            app.terminal.out(f"{_DONE[kind]} proposal {number}")
+            _warn(app, warnings)
+            app.terminal.out(f"{_DONE[kind]} proposal {found.number}")
         return 0
     seen = look(app.workspace(), number)
     if as_json:
@@ -233,14 +234,15 @@ def _verdict(
 )
 @click.argument("number", type=click.IntRange(min=1))
 @click.option("-m", "--message", default="", metavar="TEXT", help="The message of the commit.")
-@click.option("--force", is_flag=True, help="Although a check fails or something is not verified.")
+@click.option("--force", is_flag=True, help="Although a check fails or no good run is behind it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.pass_obj
 def merge_proposal(app: App, number: int, message: str, force: bool, as_json: bool) -> None:
     """Merge a proposal.
 
-    Refused while somebody asks for changes; and, without --force, while a check fails or what it
-    shows does not verify. Notebooks are made again from the merged source. The branch stays.
+    Refused while somebody asks for changes; and, without --force, while a check fails, or a changed
+    task has no run of this version that went well and verifies. Notebooks are made again from the
+    merged source. The branch stays.
     """
     from ...verbs.merge_proposal import merge_proposal as merge
 
@@ -254,6 +256,27 @@ def merge_proposal(app: App, number: int, message: str, force: bool, as_json: bo
     term.out(f"merged: proposal {number} into {one_line(done.base)} as {done.commit[:10]}")
     for path in done.regenerated:
         term.out(f"  made again: {one_line(path)}")
+
+
+@click.command(
+    "close-proposal",
+    epilog="Examples: quire close-proposal 3 · quire close-proposal 3 --json",
+)
+@click.argument("number", type=click.IntRange(min=1))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.pass_obj
+def close_proposal(app: App, number: int, as_json: bool) -> None:
+    """Withdraw a proposal without merging it. The branch stays."""
+    from ...verbs.review import as_dict
+    from ...verbs.review import close_proposal as close
+
+    app.json_asked = as_json
+    found, warnings = close(app.workspace(), number)
+    if as_json:
+        emit_json(app, as_dict(found) | {"warnings": list(warnings)})
+        return
+    _warn(app, warnings)
+    app.terminal.out(f"closed: proposal {found.number}; its branch {one_line(found.branch)} stays")
 
 
 def _warn(app: App, warnings: Sequence[str]) -> None:

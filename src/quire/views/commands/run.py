@@ -177,6 +177,7 @@ def follow(
         show_warning(app, "the record is not archived yet", execution.not_archived)
     if execution.not_pushed is not None:
         show_warning(app, "the archive is not pushed yet", execution.not_pushed)
+    show_lost(app, execution.archive_warning)
     return EXIT.get(record.outcome, 1)
 
 
@@ -226,6 +227,13 @@ def show_warning(app: App, what: str, why: QuireError) -> None:
     word = term.paint("warning:", "yellow", on_err=True)
     term.err(f"{word} {what}: {plain(why.message)}")
     term.err(f"{term.paint('hint:', 'blue', on_err=True)} {plain(why.hint)}; then: quire push")
+
+
+def show_lost(app: App, warning: str) -> None:
+    """This run is archived; others that were are not there any more."""
+    if warning:
+        word = app.terminal.paint("warning:", "yellow", on_err=True)
+        app.terminal.err(f"{word} {plain(warning)}")
 
 
 def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:
