@@ -132,6 +132,9 @@ def _meant(name: str, values: Mapping[str, Any]) -> str | None:
             return other
     if len(name) < 3:
         return None
+    for other in values:
+        if sorted(other) == sorted(name):  # letters in another order
+            return other
     near = get_close_matches(name, values, n=1, cutoff=_NEAR)
     return near[0] if near else None
 
