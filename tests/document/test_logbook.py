@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.document import formats, logbook
+from quire.document import edit, formats, logbook
 from quire.document.model import Document
 from quire.errors import DocumentError
 
@@ -85,6 +85,18 @@ def test_a_changed_step_is_read_again_and_nothing_else_moves(lines: list[str], n
     again = read(written)
     assert [c.source for c in again.cells] == [c.source for c in cells]
     assert written.startswith("\n".join(lines))
+
+
+TEXT = "# T\r\n\r\n\r\n~~~python\r\nx\r\n~~~\r\n\r\nAfter.\r\n"
+
+
+def test_one_cell_is_edited_and_every_other_byte_stays() -> None:
+    task = edit.Task(TEXT, ".md")
+    assert edit.change(task, "T", source="y\nz").text == TEXT.replace("x", "y\r\nz")
+    added = edit.insert(task, 1, "new()").text
+    assert added == TEXT.replace("After.", "```python\r\nnew()\r\n```\r\n\r\nAfter.")
+    with pytest.raises(DocumentError, match="cannot hold"):
+        edit.insert(task, 0, "prose", kind="markdown")
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,11 @@ def place(ws: Workspace, task: Path, wanted: str, now: Callable[[], datetime]) -
     if task.suffix.lower() != LOGBOOK:
         return RunLogbook(name)
     top = folder(ws) / "runs"
+    if not top.resolve().is_relative_to(ws.root.resolve()):
+        raise UsageError(
+            f"{ws.named(top)} is a link that leads out of {ws.root}",
+            hint="make it a folder of the workspace",
+        )
     if task.is_relative_to(top.resolve()):
         raise UsageError(
             f"{ws.named(task)} is the record of a run, not a template",
