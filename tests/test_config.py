@@ -19,6 +19,13 @@ SAMPLES = {
     "Archive": ('{branch = "runs", push = true}', Archive(branch="runs", push=True)),
     "Forge": ('{kind = "local"}', Forge(kind="local")),
 }
+# Keys that take a few words only.
+CHOICES: dict[str, tuple[str, object]] = {"approval": ('"skip"', "skip")}
+
+
+def test_a_word_that_is_no_choice_is_refused() -> None:
+    with pytest.raises(ConfigError, match="approval must be one of pause, skip, fail, not 'ask'"):
+        parse({"approval": "ask"}, "x")
 
 
 def test_nothing_is_said() -> None:
@@ -27,7 +34,7 @@ def test_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("field", fields(Config), ids=lambda field: field.name)
 def test_every_key(tmp_path: Path, field: Field[object]) -> None:
-    text, value = SAMPLES[str(field.type)]
+    text, value = CHOICES.get(field.name) or SAMPLES[str(field.type)]
     (tmp_path / "quire.toml").write_text(f"{field.name} = {text}\n")
     assert read(tmp_path) == replace(Config(), **{field.name: value})
 
