@@ -11,8 +11,8 @@ from .edit import Slot, wanted
 from .model import Cell, Document
 
 
-def written(text: str, doc: Document, slots: Sequence[Slot], at: int | None) -> str:
-    """The new text; `at` is the place of the cell that was edited, if it is still there."""
+def written(text: str, doc: Document, slots: Sequence[Slot], touched: int | None) -> str:
+    """The new text."""
     if logbook.dumps(doc) != text:
         raise DocumentError(
             "the lines of this logbook end in different ways", hint="save it with one kind of end"
