@@ -24,7 +24,7 @@ from ..runs.events import (
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
 from .approval import Approval, Verdict, is_step
-from .cell import Cancel, CellRunner, Limit, utc_now
+from .cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 from .resume import Resume, Trail, carry_over
 
 __all__ = ["Cancel", "LocalExecutor", "utc_now"]
@@ -46,13 +46,19 @@ class LocalExecutor:
     origin: Future[OriginNoted] | None = None  # being found out while the cells run
     opening: Sequence[Event] = ()  # what there is to tell before the first cell
     approval: Approval | None = None  # asks a person before a step
+    calls: Calls = field(default_factory=NoCalls)  # answers what the cells ask for
     runner: CellRunner = field(init=False)
     _began: float = 0.0
     _deadline: float | None = None
 
     def __post_init__(self) -> None:
         self.runner = CellRunner(
-            self.kernel, self.sieve, self.cancel, self.now, self.plan.limits.grace
+            self.kernel,
+            self.sieve,
+            self.cancel,
+            self.now,
+            self.plan.limits.grace,
+            calls=self.calls,
         )
 
     @property
@@ -103,6 +109,7 @@ class LocalExecutor:
             if runner.stop:
                 break
         yield from runner.waiting()
+        yield from self.calls.leftover()
         yield from self._origin(wait=True)
         if (
             self.trail is not None

@@ -38,6 +38,7 @@ MISSING = 5.0
 OVERDUE = 0.2
 
 DEFAULT_NAME = "python3"
+INSIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside")
 
 # ipykernel copies what child processes and C code write to fd 1 and 2 in a thread of its own, and
 # a cell can be over before that thread has read it. At the end of each cell this sends a marker
@@ -91,6 +92,19 @@ def prepare(marker):
     asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
 """
 
+# Where a Python kernel's calls go, in its memory and not in its environment, which everything that
+# it starts would have. The call says which process the line is for, before any cell runs.
+ENTER = """
+def enter(here, context):
+    import os, sys, types
+    package = types.ModuleType("_quire_inside")
+    package.__path__, package.context = [here], {**context, "pid": os.getpid()}
+    sys.modules["_quire_inside"] = package
+    from _quire_inside import finder, line
+    finder.install()
+    line.call("hello", {})
+"""
+
 
 class JupyterKernel:
     kind = "jupyter"
@@ -115,8 +129,14 @@ class JupyterKernel:
         self._context: Any = None
 
     @classmethod
-    def start(cls, spec: KernelSpec, *, timeout: float = START_TIMEOUT) -> JupyterKernel:
-        """Start the kernel and wait until it answers."""
+    def start(
+        cls,
+        spec: KernelSpec,
+        context: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = START_TIMEOUT,
+    ) -> JupyterKernel:
+        """Start the kernel and wait until it answers. `context`: where its calls go."""
         name = spec.name or DEFAULT_NAME
         directory, resource = kernelspecs.find(name, spec.env)
         folder = kernelspecs.private_directory()
@@ -136,6 +156,9 @@ class JupyterKernel:
         kernel._executable = shutil.which(argv[0], path=spec.env.get("PATH")) or argv[0]
         try:
             kernel._connect(connection, time.monotonic() + timeout)
+            if context and kernel.language == "python":
+                source = f"{ENTER}enter({INSIDE!r}, {dict(context)!r})"
+                kernel._run_silently(f"exec({source!r}, {{}})")
         except BaseException:
             kernel.close()
             raise

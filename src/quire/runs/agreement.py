@@ -17,6 +17,7 @@ from ..document.model import Document, digest_id
 from ..document.parameter import INJECTED_TAG
 from ..errors import QuireError
 from .archived import FORMAT, NOTEBOOK, RECORD
+from .calls import CALLS_MIME
 from .finding import Finding
 from .notebook import paired
 from .plan import jsonable
@@ -185,7 +186,13 @@ def _cell(told: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[Finding
     if _tags(told.get("tags")) != _tags(metadata.get("tags")):
         yield Finding(f"cell {id_} tags", "the notebook has others than the record", "disagree")
     idle = told["status"] in ("not run", "text")
-    if idle and (shown.get("outputs") or shown.get("execution_count") is not None):
+    # That somebody was asked about a cell is told under it, also where it did not run.
+    outputs = [
+        output
+        for output in shown.get("outputs") or ()
+        if not (isinstance(output, dict) and CALLS_MIME in (output.get("data") or {}))
+    ]
+    if idle and (outputs or shown.get("execution_count") is not None):
         yield Finding(f"cell {id_}", "it has outputs and never ran", "disagree")
 
 

@@ -27,10 +27,11 @@ from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
 from ..kernel import kernelspecs
-from ..kernel.calls import HungUp, Line
+from ..kernel.calls import Line
 from ..kernel.native import wake
-from ..kernel.protocol import Kernel
-from ..runs.events import CellChanged, Event, RunFinished, ToolCalled
+from ..kernel.protocol import Kernel, KernelSpec
+from ..runs.asking import Asker
+from ..runs.events import CellChanged, Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.plan import Change, Limits, Plan, run_id
@@ -42,6 +43,7 @@ from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
 from . import changes, logbooks
+from .answering import Answering
 from .archive import archive, send, tidy
 from .asking import Settled, settle
 from .kernels import hidden, kernel_spec
@@ -200,7 +202,7 @@ class NotebookExecutor:
         self._trail = self._new_trail()
         self._fold = Fold()
         self._folder: RunFolder | None = None
-        self._executor: LocalExecutor | None = None
+        self._answering: Answering | None = None
         self._secrets: tuple[Secret, ...] = ()
         self._begun = self._alive = False
         self._archives = config.archive.enabled if archives is None else archives
@@ -245,8 +247,16 @@ class NotebookExecutor:
             raise UsageError(f"the run {self.run_id} has been started", hint="make another one")
         self._begun = True
         engine = self.workspace.engine
-        line = engine.calls.register(self._answer)
         kernel: Kernel | None = None
+        self._answering = answering = Answering(
+            self.workspace, self._spec, self._run_child, self._cancel
+        )
+        line = engine.calls.register(
+            answering,
+            # A Jupyter kernel says which process it is before any cell runs.
+            pid=None if self._spec.name else lambda: getattr(kernel, "pid", 0),
+            turned_away=answering.turned_away,
+        )
         try:
             kernel = self._with_others(self._kernel(line), line)
             yield from self._journaled(kernel, line)
@@ -333,11 +343,14 @@ class NotebookExecutor:
             # Its kernel goes on with the environment that it had then.
             self._secrets += tuple(self._kept.secrets)
         masker = Masker(self._secrets)
+        answering = self._answering
+        assert answering is not None
+        answering.masker = masker
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
-        self._executor = executor = LocalExecutor(
+        executor = LocalExecutor(
             self.plan,
             kernel,
             sieve,
@@ -348,6 +361,7 @@ class NotebookExecutor:
             finding_out(ws, kernel, self.plan.path, masker),
             tuple(self._opening(masker)),
             self._approval(masker),
+            answering,
         )
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
@@ -428,48 +442,19 @@ class NotebookExecutor:
         with suppress(QuireError):  # it is still owed, and `quire doctor` says so
             tidy(self.workspace)
 
-    def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
-        """A cell called. Runs on the call server's thread."""
-        if call != "run":
-            raise UsageError(f"there is no call {call!r}", hint="this runtime is newer or older")
-        began = time.monotonic()
-        told: dict[str, Any] = {}
-        try:
-            told = self._run_child(arguments, hung_up)
-        finally:
-            executor = self._executor
-            if executor is not None:
-                masked = executor.sieve.masker.mask_json(
-                    {"path": arguments.get("path"), "parameters": arguments.get("parameters")}
-                )
-                brief: dict[str, Any] = {
-                    key: told[key] for key in ("run_id", "outcome") if key in told
-                }
-                duration = round(time.monotonic() - began, 6)
-                ok = told.get("outcome") == "ok"
-                executor.inbox.put(
-                    ToolCalled(executor.current_cell, "run", masked, ok, duration, brief)
-                )
-        return told
-
-    def _run_child(self, arguments: Mapping[str, Any], hung_up: HungUp) -> dict[str, Any]:
-        ws = self.workspace
-        parameters = arguments.get("parameters")
-        if not isinstance(parameters, Mapping) or not isinstance(arguments.get("path"), str):
-            raise UsageError("run() takes a path and parameters", hint="see the runtime's docs")
-        here = Workspace(ws.root, cwd=str(arguments["cwd"]), env=ws.env, engine=ws.engine)
-        child = NotebookExecutor(
-            arguments["path"],
-            parameters,
-            workspace=here,
-            env=_environment(arguments.get("env"), self._spec.env),
-            python=self._spec.python,
+    def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
+        """A cell of ours runs another task. Runs on the call server's thread."""
+        assert self._answering is not None
+        return run_called(
+            self.workspace,
+            self._spec,
+            arguments,
+            cancel,
+            asker=self._answering.asker,
             parent=self.run_id,
             chain=self.plan.chain,
-            cancel=_Either(self._cancel, hung_up),
             archives=self._archives,
         )
-        return report(drained(child), str(child.folder.notebook), child.archived)
 
     def __enter__(self) -> NotebookExecutor:
         return self
@@ -491,6 +476,41 @@ def _other_kernels(document: Document) -> dict[str, str]:
     return {id_: kernel for id_, kernel in kernels if isinstance(kernel, str)}
 
 
+def run_called(
+    ws: Workspace,
+    spec: KernelSpec,
+    arguments: Mapping[str, Any],
+    cancel: Cancel,
+    *,
+    asker: Asker,
+    parent: str | None = None,
+    chain: tuple[Path, ...] = (),
+    archives: bool | None = None,
+) -> dict[str, Any]:
+    """Run the task that a cell asks for, under the policy that the cell itself is under."""
+    parameters, cwd = arguments.get("parameters"), arguments.get("cwd")
+    path = arguments.get("path")
+    if not isinstance(parameters, Mapping) or not isinstance(path, str) or "\0" in path:
+        raise UsageError("run() takes a path and parameters", hint="see the runtime's docs")
+    if not isinstance(cwd, str) or "\0" in cwd or not Path(cwd).is_dir():
+        raise UsageError("the cell's folder is gone", hint="go to one that is there: os.chdir")
+    here = Workspace(
+        ws.root, cwd=cwd, env=ws.env, engine=ws.engine, asker=asker, settings=ws.config
+    )
+    child = NotebookExecutor(
+        path,
+        parameters,
+        workspace=here,
+        env=_environment(arguments.get("env"), spec.env),
+        python=spec.python,
+        parent=parent,
+        chain=chain,
+        cancel=cancel,
+        archives=archives,
+    )
+    return report(drained(child), str(child.folder.notebook), child.archived)
+
+
 def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
     return {
         name: value if isinstance(value, params.Given) else params.Given(value)
@@ -500,7 +520,10 @@ def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
 
 def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
     """A child has its parent's environment as it is at the call."""
-    fits = isinstance(given, dict) and all(isinstance(value, str) for value in given.values())
+    fits = isinstance(given, dict) and all(
+        isinstance(value, str) and "\0" not in f"{name}{value}" and "=" not in name[1:] and name
+        for name, value in given.items()
+    )
     return given if fits else otherwise
 
 

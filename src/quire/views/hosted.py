@@ -31,15 +31,19 @@ def main() -> None:
         from .cli import App, dispatch
         from .terminal import Terminal
 
-        _, out, err = request.files
-        term = Terminal(out, err, request.env, request.columns)
+        stdin, out, err = request.files
+        term = Terminal(out, err, request.env, request.columns, stdin=stdin)
         app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
         app.announce = request.announce
         app.world = request.world
         return dispatch(request.argv, app)
 
     def describe() -> dict[str, Any]:
-        return {"version": __version__, "zygotes": engine.kernels.native.status()}
+        return {
+            "version": __version__,
+            "zygotes": engine.kernels.native.status(),
+            "refused_calls": engine.calls.strangers,
+        }
 
     def in_use() -> bool:
         """Asked about once a second: also the time to let go of what nobody uses."""
