@@ -24,6 +24,7 @@ from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
 from .runs.asking import Asker, Nobody
 from .runs.dsse import check_seal
+from .store import dotenv
 from .store.archive import Archive
 from .store.folderarchive import FolderArchive
 from .store.git import Repository
@@ -183,6 +184,11 @@ class Workspace:
     @cached_property
     def config(self) -> config.Config:
         return self._settings or config.read(self.root)
+
+    @cached_property
+    def dotenv(self) -> Mapping[str, str]:
+        """What `.env` says. The caller's own variables go before it."""
+        return dotenv.read(self.root, self.env)
 
     @cached_property
     def repository(self) -> Repository | None:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died"]
+# "paused": a step waits for a person, and the run can be taken up when there is one.
+Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died", "paused"]
 ResultKind = Literal["json", "table", "display"]
 # "text" is a cell that is not code: there was nothing to run. "carried" ran in the run that this
 # one goes on with.
@@ -159,6 +160,18 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class CellChanged:
+    """For this run only, a cell has another source than the task says."""
+
+    cell: str
+    original: str
+    source: str
+    reason: str
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """Something a reader of the record should know, such as why snapshots are off."""
 
@@ -254,6 +267,7 @@ Event = (
     | ToolCalled
     | NoteAdded
     | Asked
+    | CellChanged
     | Warned
     | CellFinished
     | KernelDied
@@ -279,6 +293,7 @@ _TYPES: dict[str, type[Any]] = {
         ToolCalled,
         NoteAdded,
         Asked,
+        CellChanged,
         Warned,
         CellFinished,
         KernelDied,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from .events import (
     Asked,
+    CellChanged,
     CellError,
     CellFinished,
     CellStarted,
@@ -35,6 +36,9 @@ from .events import (
 )
 
 SESSION_EVENTS = (SessionOpened, CellSubmitted, Rewound, KernelReplaced, SessionClosed)
+
+# Where a cell's metadata holds what it was before it was changed for this run.
+CHANGED = "changed"
 
 RunState = Outcome | Literal["running"]
 
@@ -119,6 +123,11 @@ class Record:
         return str(self.plan.get("replays", ""))
 
     @property
+    def request(self) -> str:
+        """What was asked for, in the words of whoever did."""
+        return str(self.plan.get("request", ""))
+
+    @property
     def values(self) -> dict[str, Any]:
         """The results as plain data: name to value."""
         return {name: result.value for name, result in self.results.items()}
@@ -175,6 +184,16 @@ class CellFold:
         self.status, self.finished, self.error = event.status, event.at, event.error
         self.duration, self.count = event.duration, event.execution_count
         self.variables = event.variables
+
+    def change(self, event: CellChanged) -> None:
+        metadata = self.spec.get("metadata", {})
+        first = (metadata.get(CHANGED) or {}).get("original", event.original)
+        told = {"original": first, "reason": event.reason, "by": event.by}
+        self.spec = {
+            **self.spec,
+            "source": event.source,
+            "metadata": {**metadata, CHANGED: told},
+        }
 
     def freeze(self, *, unfinished: CellStatus) -> CellRecord:
         spec = self.spec
@@ -272,8 +291,14 @@ class Fold:
             cell.status, cell.started = "running", event.at
         elif isinstance(event, KernelDied):
             self._death = event
+        elif isinstance(event, CellChanged):
+            cell.change(event)
         else:
             cell.finish(event)
+
+    def cell(self, name: str) -> CellRecord:
+        """One cell as it is now, without the cost of all the others."""
+        return self._cells[name].freeze(unfinished="running")
 
     def record(self, *, alive: bool = False) -> Record:
         """`alive`: the run's process is still there, so what is unfinished is running."""
@@ -320,7 +345,7 @@ _NAMES = {"timed_out": "TimedOut", "cancelled": "Cancelled", "died": "KernelDied
 def _error(
     outcome: RunState, cells: tuple[CellRecord, ...], reason: str, death: KernelDied | None
 ) -> RunError | None:
-    if outcome in ("ok", "running"):
+    if outcome in ("ok", "running", "paused"):
         return None
     cell = next(
         (c for c in cells if c.status in ("failed", "timed_out", "cancelled", "died")), None

@@ -199,23 +199,25 @@ class RunStore:
         # A run killed before its first event has an id all the same.
         return record if record.run_id else replace(record, run_id=folder.run_id)
 
-    def recover(self, folder: RunFolder) -> None:
-        """Finish the books of a run whose process was killed; leaves others alone.
+    def recover(self, folder: RunFolder) -> bool:
+        """Finish the books of a run whose process was killed; leaves others alone. True if so.
 
         What cannot be written (a read-only disk, a full one) is left as it is: the journal can
         still be read.
         """
         if not self._is_abandoned(folder):
-            return
+            return False
         with contextlib.suppress(StorageError), locked(folder.path):
             if not self._is_abandoned(folder):
-                return  # somebody else was quicker
+                return False  # somebody else was quicker
             if not journal.finished(folder.events):
                 record = fold(journal.read(folder.events))
                 if not record.run_id:
-                    return
+                    return False
                 journal.amend(folder.events, _end_of(record))
             folder.save(self.read(folder), self.version)
+            return True
+        return False
 
     @staticmethod
     def _is_abandoned(folder: RunFolder) -> bool:

@@ -22,7 +22,7 @@ from .index import Caught, Progress, catch_up, index_of, silent
 from .runs import find as find_run
 from .runs import find_archived
 
-OUTCOMES = ("ok", "failed", "timed_out", "cancelled", "died")
+OUTCOMES = ("ok", "failed", "timed_out", "cancelled", "died", "paused")
 LONGEST_DIFF = 20_000
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -29,12 +30,31 @@ def kernel_spec(
         )
     return KernelSpec(
         cwd=_folder(workspace.cwd / cwd if cwd is not None else workspace.cwd),
-        env=workspace.env if env is None else env,
+        env=environment(workspace, env),
         name=kernel if kernel is not None else _kernel(document.kernel_name, config.kernel),
         python=_interpreter(workspace, config.python if python is None else python),
         preload=config.preload,
         world=workspace.world,
     )
+
+
+def environment(workspace: Workspace, env: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The variables of a kernel: the caller's, and what only `.env` says."""
+    given = workspace.env if env is None else env
+    whole = {**workspace.dotenv, **given} if workspace.dotenv else given
+    if workspace.config.sql and not whole.get("QUIRE_SQL"):
+        address = re.sub(
+            r"\$\{(\w+)\}|\$(\w+)",
+            lambda found: whole.get(found[1] or found[2], ""),
+            workspace.config.sql,
+        )
+        whole = {**whole, "QUIRE_SQL": address}
+    return whole
+
+
+def hidden(workspace: Workspace) -> tuple[str, ...]:
+    """Names of variables whose values nobody may see, whatever they are called."""
+    return (*workspace.config.mask, *workspace.dotenv)
 
 
 def _folder(path: Path) -> Path:

@@ -12,6 +12,7 @@ from ..runs.archived import NOTEBOOK, read_record, source_name
 from ..runs.record import Record
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .logbooks import catch_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,15 @@ class Found:
 
 def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any]]:
     """Summaries, newest first. Runs whose process was killed are brought to order on the way."""
-    return workspace.runs.summaries(limit)
+    for run_id in workspace.runs.ids()[:limit]:
+        recover(workspace, RunFolder(workspace.runs.root / run_id))
+        yield workspace.runs.summary(run_id)
+
+
+def recover(workspace: Workspace, folder: RunFolder) -> None:
+    """Finish the books of a run whose process was killed, the one for people too."""
+    if workspace.runs.recover(folder):
+        catch_up(workspace, workspace.runs.read(folder))
 
 
 def find(workspace: Workspace, name: str) -> Found:
@@ -50,7 +59,7 @@ def find(workspace: Workspace, name: str) -> Found:
         if not workspace.config.archive.enabled or isinstance(error, AmbiguousRun):
             raise
         return _only_archived(workspace, name, error)
-    store.recover(folder)
+    recover(workspace, folder)
     notebook, archived = str(folder.notebook), folder.archived()
     if archived is None:
         return Found(store.read(folder), folder, notebook)

@@ -31,8 +31,8 @@ from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .answering import Answering
-from .kernels import kernel_spec
-from .missing import completed
+from .asking import settle
+from .kernels import hidden, kernel_spec
 from .read import read
 from .run import run_called
 
@@ -69,12 +69,15 @@ def open_session(
         key: value if isinstance(value, params.Given) else params.Given(value)
         for key, value in (parameters or {}).items()
     }
-    values = params.resolve(source.document, completed(workspace, source.document, given))
     spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
+    settled = settle(workspace, source.document, given, spec.env, utc_now)
+    values = settled.values
+    told = tuple(settled.variables)
+    spec = replace(spec, env={**spec.env, **settled.variables})
     store = workspace.sessions
     name = store.reserve(name or source.path.stem, exactly=name is not None)
     try:
-        live = _started(workspace, name, source.path, values, spec, epoch=1)
+        live = _started(workspace, name, source.path, values, spec, epoch=1, told=told)
     except BaseException:
         store.remove(name)
         raise
@@ -105,6 +108,7 @@ def _started(
     *,
     epoch: int,
     reopen: bool = False,
+    told: tuple[str, ...] = (),  # variables that a person gave: masked, whatever their names
 ) -> LiveSession:
     engine, config = workspace.engine, workspace.config
     live: LiveSession | None = None
@@ -121,7 +125,9 @@ def _started(
         calls, pid=None if spec.name else pid, turned_away=calls.turned_away
     )
     start = partial(_kernel, workspace, spec, line)
-    masker = Masker(secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, config.mask))
+    masker = Masker(
+        secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, (*hidden(workspace), *told))
+    )
     folder = workspace.sessions.folder(name)
     bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
     sieve = Sieve(masker, folder, bounds)
@@ -395,7 +401,7 @@ def _with_parameters(
     """The given parameters follow the cell that declares them, as in a run."""
     if not values:
         return chosen
-    injected = params.inject(document, values)
+    injected = params.filled(document, values)
     cell = next(c for c in injected.cells if params.INJECTED_TAG in c.tags)
     at = params.parameters_cell(document)
     out: list[tuple[Cell, int | None]] = []

@@ -118,6 +118,7 @@ COMMANDS = {
     "propose": ("proposals", "Put a branch up for review."),
     "push": ("archive", "Push archived runs and local proposals to the remote."),
     "replay": ("compare", "Run an archived run again and compare."),
+    "resume": ("resume", "Take up a run that waits for a person."),
     "results": ("records", "Read back the named results of a run."),
     "review": ("proposals", "Look at a proposal, and say what you think of it."),
     "rewind": ("session", "Put a session's kernel back to before a cell ran."),

@@ -42,6 +42,10 @@ def show_end(app: App, record: Record, folder: RunFolder, output: str | None) ->
     term.out(f"{outcome} in {took(record.duration)}, {ran} of {len(code)} cells{rest}")
     for name, result in record.results.items():
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
+    if record.outcome == "paused":
+        term.out(term.paint(plain(record.reason), "yellow"))
+    if record.plan.get("logbook"):
+        term.out(f"record: {plain(str(record.plan['logbook']))}")
     term.out(f"notebook: {output or relative(folder.notebook, app.cwd)}")
 
 
@@ -137,8 +141,12 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(f"replays {record.replays}")
     if record.resumed_from:
         term.out(f"resumed: goes on with {record.resumed_from}")
+    if record.request:
+        term.out(f"request: {one_line(record.request)}")
+    sources = record.plan.get("sources") or {}
     for name, value in record.parameters.items():
-        term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}")
+        source = f"  (from {one_line(str(sources[name]))})" if name in sources else ""
+        term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}{source}")
     for name, result in record.results.items():
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     for warning in record.warnings:
@@ -148,7 +156,9 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
     for number, one in enumerate(record.cells):
         _show_cell(app, number, one, everything)
         _show_calls(app, calls.get(one.id, []))
-    if record.error is not None and record.reason:
+    if record.plan.get("logbook"):
+        term.out(f"record: {plain(str(record.plan['logbook']))}")
+    if (record.error is not None or record.outcome == "paused") and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
     term.out(f"notebook: {where}")
@@ -182,6 +192,9 @@ def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool)
     title = plain(cell.title)
     place = "" if number is None else f"[{number}] "
     term.out(f"\n{place}{cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
+    changed = cell.metadata.get("changed")
+    if isinstance(changed, Mapping):
+        term.out(f"    changed for this run: {one_line(str(changed.get('reason') or ''))}")
     for output in cell.outputs:
         lines = plain(output_text(output)).rstrip("\n").split("\n")
         cut = 0
@@ -237,6 +250,14 @@ def as_data(found: Found) -> dict[str, Any]:
         "title": record.title,
         "uuid": record.uuid,
         "parent": record.parent,
+        "request": record.request,
+        "sources": dict(record.plan.get("sources") or {}),
+        "logbook": str(record.plan.get("logbook", "")),
+        "changes": {
+            cell.id: dict(cell.metadata["changed"])
+            for cell in record.cells
+            if isinstance(cell.metadata.get("changed"), Mapping)
+        },
         "mode": record.plan.get("mode", "clean"),
         "resumed_from": record.resumed_from,
         "started": record.started,
