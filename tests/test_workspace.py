@@ -92,3 +92,22 @@ def test_a_request_travels_unchanged() -> None:
         assert os.umask(0o027) == 0o027
     finally:
         os.umask(before)
+
+
+def test_a_chore_that_is_put_off_is_not_put_off_again() -> None:
+    engine = Engine(outlives=True)
+    done: list[str] = []
+    engine.later("soon", lambda: done.append("soon"))
+    engine.later("late", lambda: done.append("old"), after=1000.0)
+    engine.later("late", lambda: done.append("new"), after=2000.0)
+    assert engine.do_chores()
+    assert engine._at_chores is not None
+    engine._at_chores.join(60)
+    assert done == ["soon"]
+    assert not engine.do_chores()  # and what waits for its time keeps no host alive
+    due, chore = engine._chores["late"]
+    engine._chores["late"] = due - 1000.0, chore
+    assert engine.do_chores()
+    engine._at_chores.join(60)
+    assert done == ["soon", "new"]
+    engine.close()

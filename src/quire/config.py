@@ -20,6 +20,7 @@ class Archive:
     push: bool = False  # after each run; `quire push` does it by hand
     remote: str = ""  # where to; empty: the remote of the current branch, else the only one
     large: int = 1_000_000  # bytes of one output above which git holds only a pointer to it
+    digest: bool = True  # a host keeps DIGEST.md in the archive up to date
     objects: str = ""  # where those outputs go: a folder or an fsspec URL; empty: .quire/objects
 
 

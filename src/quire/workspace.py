@@ -94,26 +94,32 @@ class Engine:
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
         self.silent_remotes: dict[str, float] = {}  # until when each is not tried again
-        self._chores: dict[str, Callable[[], object]] = {}
+        self._chores: dict[str, tuple[float, Callable[[], object]]] = {}  # with when it is due
         self._at_chores: threading.Thread | None = None
 
-    def later(self, name: str, chore: Callable[[], object]) -> None:
-        """What can wait until nobody does; of two with one name the newer is enough."""
-        self._chores[name] = chore
+    def later(self, name: str, chore: Callable[[], object], *, after: float = 0.0) -> None:
+        """What can wait until nobody does; of two with one name the newer is enough. `after`: so
+        many seconds from the first time it is asked for, whatever is asked for since."""
+        due, _ = self._chores.get(name, (time.monotonic() + after, chore))
+        self._chores[name] = due, chore
 
     def do_chores(self) -> bool:
-        """Begin what is waiting, in a thread of its own; whether there is anything to do."""
+        """Begin what is due, in a thread of its own; whether there is anything to do."""
         if self._at_chores is not None and self._at_chores.is_alive():
             return True
-        if not self._chores:
+        if not self._due():
             return False
         self._at_chores = threading.Thread(target=self._do_chores, name="quire-chores", daemon=True)
         self._at_chores.start()
         return True
 
+    def _due(self) -> list[str]:
+        now = time.monotonic()
+        return [name for name, (due, _) in list(self._chores.items()) if due <= now]
+
     def _do_chores(self) -> None:
-        while self._chores:
-            _, chore = self._chores.popitem()
+        while due := self._due():
+            _, chore = self._chores.pop(due[-1])
             # Nobody is there to be told; what was to be done is still owed, and `doctor` says so.
             with contextlib.suppress(QuireError):
                 chore()

@@ -19,6 +19,7 @@ from ..workspace import Workspace
 from .logbooks import catch_up as finish_logbook
 
 PUSH_TIMEOUT = 10.0  # seconds that a run waits for a remote
+DIGEST_EVERY = 600.0  # seconds: each is a step of the archive's history, and there shall be few
 SILENCE = 60.0  # seconds for which a remote that failed is not tried again
 
 
@@ -82,6 +83,21 @@ def tidy(ws: Workspace) -> None:
         ws.engine.later(f"archive of {ws.root}", chore)
     else:
         chore()
+
+
+def keep_digest(ws: Workspace) -> None:
+    """Have the page in the archive brought up to date: in a host, some minutes after the first run
+    that it lacks, once for all that ended in that time."""
+
+    def chore() -> None:
+        from .digest import digest  # no run waits for what it needs
+
+        digest(ws, write=True)
+
+    settings = ws.config
+    if ws.engine.outlives and settings.archive.digest:
+        after = min(DIGEST_EVERY, settings.host_idle / 2)  # a host that goes earlier never would
+        ws.engine.later(f"digest of {ws.root}", chore, after=after)
 
 
 def _statement(files: dict[str, bytes]) -> dict[str, Any]:

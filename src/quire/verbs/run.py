@@ -45,7 +45,7 @@ from ..store.runs import RunFolder
 from ..workspace import Workspace
 from . import changes, logbooks
 from .answering import Answering
-from .archive import archive, send, tidy
+from .archive import archive, keep_digest, send, tidy
 from .asking import Settled, settle
 from .kernels import hidden, kernel_spec
 from .logbooks import RunLogbook
@@ -457,6 +457,7 @@ class NotebookExecutor:
             from .index import later  # a process that ends with its run has no need of it
 
             later(self.workspace)
+            keep_digest(self.workspace)
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""
