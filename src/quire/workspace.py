@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,7 @@ class LiveSession:
     line: Line
     spec: KernelSpec
     calls: Any = None  # answers what its cells ask for
+    others: dict[str, str] = field(default_factory=dict)  # cells that run in another kernel
 
 
 class Seen:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from ..document.model import Cell
 from ..errors import KernelError, UsageError
@@ -27,8 +27,10 @@ from ..runs.events import (
     KernelReplaced,
     ResultGlued,
     Rewound,
+    Warned,
 )
 from ..runs.sieve import Sieve
+from .approval import Verdict
 from .cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 
 
@@ -135,6 +137,24 @@ class Marks:
         self.cut(0)
 
 
+class Approving(Protocol):
+    """Says which cells wait for a person, and what became of them."""
+
+    def wants(self, cell: Cell) -> bool: ...
+
+    def decide(
+        self, cell: Cell, called_off: Callable[[], bool]
+    ) -> Generator[Event, None, Verdict]: ...
+
+
+def _waits(why: str) -> UsageError:
+    return UsageError(
+        why,
+        hint="run it where a person can be asked, or run the task as a whole: it pauses there, "
+        "and `quire resume` takes it up",
+    )
+
+
 LOOK = 80  # characters of a variable's value
 
 
@@ -209,12 +229,15 @@ class Session:
         cell_timeout: float | None = None,
         snapshots: bool = True,
         may_fail: Collection[int] = (),
+        approval: Approving | None = None,
     ) -> Iterator[Event]:
         """Run cells in order; stops after one that fails. Each comes with its place.
 
-        `may_fail` holds positions in `cells`: those cells may raise without ending it.
+        `may_fail` holds positions in `cells`: those cells may raise without ending it. One that
+        waits for a person is refused where it is the first, and otherwise what follows is left.
         """
         self._enter()
+        ran = False
         try:
             if not self.alive:
                 yield self._fresh(self.why_lost)
@@ -223,11 +246,28 @@ class Session:
                     continue
                 if cancel.is_set():
                     break
+                if approval is not None and approval.wants(cell):
+                    verdict = yield from approval.decide(cell, cancel.is_set)
+                    if verdict.do == "skip":
+                        yield Warned(cell.id, f"{self._called(cell)} was skipped")
+                        continue
+                    if verdict.do != "run":
+                        if cancel.is_set():
+                            break
+                        if not ran:
+                            raise _waits(verdict.reason)
+                        yield Warned(cell.id, f"{verdict.reason}; what follows did not run")
+                        break
+                    cell = verdict.cell
+                ran = True
                 status = yield from self._one(cell, index, cancel, cell_timeout, snapshots)
                 if status != "ok" and not (status == "failed" and at in may_fail):
                     break
         finally:
             self._leave()
+
+    def _called(self, cell: Cell) -> str:
+        return self.sieve.masker.mask(f"the step {cell.title or cell.id}")
 
     def _one(
         self,
@@ -244,7 +284,13 @@ class Session:
             self.marks.take(self.kernel, execution.order)
         mask = self.sieve.masker.mask
         yield CellSubmitted(
-            cell.id, execution.order, index, mask(cell.title), mask(cell.source), self.at()
+            cell.id,
+            execution.order,
+            index,
+            mask(cell.title),
+            mask(cell.source),
+            self.at(),
+            str(cell.metadata.get("kernel") or ""),
         )
         self.executions.append(execution)
         runner = CellRunner(self.kernel, self.sieve, cancel, self.now, calls=self.calls)

@@ -55,3 +55,33 @@ class SeveralKernels:
 
     def _all(self) -> list[Kernel]:
         return [*self._started.values(), self.main]
+
+
+class SessionKernels(SeveralKernels):
+    """The same for a session, which looks at its kernel and goes back. All of what the main kernel
+    can do, it can, as long as nothing ran in another one: those have states of their own."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.main, name)
+        if name == "snapshot":
+            return lambda: self._why_not() or found()
+        if name == "rewind":
+            return lambda snapshot: self._back(found, snapshot)
+        return found
+
+    @property
+    def alive(self) -> bool:
+        return all(getattr(kernel, "alive", True) for kernel in self._all())
+
+    def _why_not(self) -> str:
+        names = ", ".join(sorted(self._started))
+        return f"a step ran in another kernel ({names}), which cannot be set aside" if names else ""
+
+    def _back(self, rewind: Callable[[Any], None], snapshot: Any) -> None:
+        """States are set aside only before the first step of another kernel, so at that moment
+        there was no other."""
+        rewind(snapshot)
+        while self._started:
+            _, kernel = self._started.popitem()
+            kernel.close()
+        self._current = self.main

@@ -231,6 +231,7 @@ class CellSubmitted:
     title: str
     source: str
     at: str
+    kernel: str = ""  # the other kernel it runs in; empty: the session's own
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,14 @@ def hidden(workspace: Workspace) -> tuple[str, ...]:
     return (*workspace.config.mask, *workspace.dotenv)
 
 
+def other_kernels(document: Document) -> dict[str, str]:
+    """The steps of a logbook that run in another kernel than the rest."""
+    if document.format != "logbook":
+        return {}
+    kernels = ((cell.id, cell.metadata.get("kernel")) for cell in document.cells)
+    return {id_: kernel for id_, kernel in kernels if isinstance(kernel, str)}
+
+
 def _folder(path: Path) -> Path:
     if not path.is_dir():
         raise UsageError(f"there is no folder {path}", hint="give --cwd a folder that exists")

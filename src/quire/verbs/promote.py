@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,12 @@ def promote(
     live = find(workspace, name)
     path = workspace.cwd / target
     source = read(workspace, live.path)
-    if path.suffix not in formats.SUFFIXES:
+    if formats.LOGBOOK in (source.path.suffix, path.suffix) and path.suffix != source.path.suffix:
+        raise UsageError(
+            f"{target} is no name for it: a logbook stays a logbook, and nothing else becomes one",
+            hint=f"name a file that ends in {source.path.suffix}",
+        )
+    if path.suffix not in (*formats.SUFFIXES, source.path.suffix):
         raise UsageError(
             f"{target} is no task: it ends in {path.suffix or 'nothing'}",
             hint=f"name a file that ends in {' or '.join(formats.SUFFIXES)}",
@@ -53,7 +59,8 @@ def promote(
         cancel=cancel,
     )
     record = drained(execution)
-    difference = first_difference(live.session.executions, record)
+    own = [cell.id for cell in source.document.cells]
+    difference = first_difference(live.session.executions, record, own)
     if difference:
         return Promoted(record.run_id, None, difference)
     if not same:
@@ -64,15 +71,17 @@ def promote(
     return Promoted(record.run_id, path)
 
 
-def first_difference(executions: list[Execution], record: Record) -> str:
-    """What a clean run did otherwise than the session saw; '' when nothing."""
+def first_difference(executions: list[Execution], record: Record, ids: Sequence[str] = ()) -> str:
+    """What a clean run did otherwise than the session saw; '' when nothing. `ids` are those that
+    the session has for the cells: in a logbook a run has others, by what values made of it."""
     saw = {e.cell.id: e for e in executions}
     own = [cell for cell in record.cells if params.INJECTED_TAG not in cell.tags]
     for index, cell in enumerate(own):
         if cell.kind != "code":
             continue
         where = f"cell {index}" + (f" ({cell.title})" if cell.title else "")
-        told = _compare(where, cell, saw.get(cell.id), record)
+        known = ids[index] if index < len(ids) else cell.id
+        told = _compare(where, cell, saw.get(known), record)
         if told:
             return told
     if record.outcome not in ("ok", "failed"):

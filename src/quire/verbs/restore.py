@@ -10,7 +10,7 @@ from ..executors.cell import Cancel
 from ..runs.events import Event
 from ..runs.sessions import Submission
 from ..workspace import Workspace
-from .read import read
+from .livetask import as_it_runs
 from .session import find
 
 
@@ -28,7 +28,8 @@ def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
             f"the session {session.name} has run nothing that could be restored",
             hint="use `quire exec`",
         )
-    present = {cell.id: cell for cell in read(workspace, live.path).document.cells}
+    present = {cell.id: cell for cell in as_it_runs(workspace, live).cells}
+    live.others.update({one.cell.cell: one.cell.kernel for one in lost if one.cell.kernel})
     again = [(_as_it_was(one, present), one.cell.index) for one in lost]
     may_fail = {at for at, one in enumerate(lost) if one.status == "failed"}
     fresh = session.restart()

@@ -47,7 +47,7 @@ from . import changes, logbooks
 from .answering import Answering
 from .archive import archive, keep_digest, send, tidy
 from .asking import Settled, settle
-from .kernels import hidden, kernel_spec
+from .kernels import hidden, kernel_spec, other_kernels
 from .logbooks import RunLogbook
 from .origin import asked, finding_out
 from .read import Source, read
@@ -147,7 +147,7 @@ class NotebookExecutor:
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._output = None if output is None else _output(ws.cwd / output, source.path)
         self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
-        for name in set(_other_kernels(document).values()):
+        for name in set(other_kernels(document).values()):
             kernelspecs.find(name, self._spec.env)  # says which there are, before anything runs
         book = self._logbook = logbooks.place(ws, source.path, errand.uuid, now)
         settled = Settled()
@@ -292,7 +292,7 @@ class NotebookExecutor:
 
     def _with_others(self, kernel: Kernel, line: Line) -> Kernel:
         """Beside it, kernels for the steps that name another one."""
-        others = _other_kernels(self.plan.document)
+        others = other_kernels(self.plan.document)
         if not others:
             return kernel
         from ..kernel.several import SeveralKernels
@@ -307,7 +307,7 @@ class NotebookExecutor:
         """States are set aside where somebody can come back for them: in a host."""
         ws = self.workspace
         wanted = ws.engine.outlives and ws.config.snapshots and not self.plan.parent
-        if not wanted or self._spec.name or _other_kernels(self.plan.document):
+        if not wanted or self._spec.name or other_kernels(self.plan.document):
             return None
         marks = Marks(ws.snapshot_budget)
         if self._kept is not None and self._resume is not None:
@@ -483,14 +483,6 @@ class NotebookExecutor:
         trace: TracebackType | None,
     ) -> None:
         self.cancel()
-
-
-def _other_kernels(document: Document) -> dict[str, str]:
-    """The steps of a logbook that run in another kernel than the rest."""
-    if document.format != "logbook":
-        return {}
-    kernels = ((cell.id, cell.metadata.get("kernel")) for cell in document.cells)
-    return {id_: kernel for id_, kernel in kernels if isinstance(kernel, str)}
 
 
 def run_called(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..document import params
+from ..document.formats import LOGBOOK
 from ..document.model import Cell, Document, identified
 from ..document.stale import Ran, stale
 from ..errors import DocumentError, HostError, QuireError, UsageError
@@ -32,7 +33,8 @@ from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .answering import Answering
 from .asking import settle
-from .kernels import hidden, kernel_spec
+from .kernels import hidden, kernel_spec, other_kernels
+from .livetask import Asking, as_it_runs, asking, check_kernels
 from .read import read
 from .run import run_called
 
@@ -65,6 +67,7 @@ def open_session(
     """Start a kernel for a task. Nothing runs yet."""
     _need_host(workspace)
     source = read(workspace, path)
+    check_kernels(workspace, source.document)
     given = {
         key: value if isinstance(value, params.Given) else params.Given(value)
         for key, value in (parameters or {}).items()
@@ -124,7 +127,8 @@ def _started(
     line = engine.calls.register(
         calls, pid=None if spec.name else pid, turned_away=calls.turned_away
     )
-    start = partial(_kernel, workspace, spec, line)
+    others: dict[str, str] = {}
+    start = partial(_kernel, workspace, spec, line, others if path.suffix == LOGBOOK else None)
     masker = Masker(
         secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, (*hidden(workspace), *told))
     )
@@ -140,15 +144,26 @@ def _started(
     except BaseException:
         session.close()
         raise
-    live = LiveSession(session, journal, path, values, line, spec, calls)
+    live = LiveSession(session, journal, path, values, line, spec, calls, others)
     with engine.sessions_lock:
         engine.sessions[name] = live
     return live
 
 
-def _kernel(workspace: Workspace, spec: KernelSpec, line: Line) -> Kernel:
+def _kernel(
+    workspace: Workspace, spec: KernelSpec, line: Line, others: Mapping[str, str] | None
+) -> Kernel:
+    """`others`: cells that run in another kernel, by the time they do; None where none can."""
     workspace.engine.calls.expect(line)
-    return workspace.engine.kernels.start(spec, line.as_context())
+    kernels = workspace.engine.kernels
+    main = kernels.start(spec, line.as_context())
+    if others is None:
+        return main
+    from ..kernel.several import SessionKernels
+
+    return SessionKernels(
+        main, others, lambda name: kernels.start(replace(spec, name=name), line.as_context())
+    )
 
 
 def find(workspace: Workspace, name: str) -> LiveSession:
@@ -278,7 +293,7 @@ def cells(workspace: Workspace, name: str) -> list[CellState]:
 
 
 def states(workspace: Workspace, live: LiveSession) -> list[CellState]:
-    return _masked(_states(read(workspace, live.path).document, live.session.executions), live)
+    return _masked(_states(as_it_runs(workspace, live), live.session.executions), live)
 
 
 def _masked(states: list[CellState], live: LiveSession) -> list[CellState]:
@@ -332,6 +347,7 @@ def execute(
 ) -> Iterator[Event]:
     """Run cells of the task, or loose code, in the session's kernel."""
     live = find(workspace, name)
+    approval: Asking | None = None
     if (what is None) == (code is None):
         raise UsageError("say which cells to run, or give --code", hint="quire exec NAME 3-7")
     if code is not None:
@@ -339,11 +355,15 @@ def execute(
         chosen: list[tuple[Cell, int | None]] = [(loose, None)]
     else:
         assert what is not None
-        document = read(workspace, live.path).document
-        chosen = _with_parameters(document, _chosen(document, live, what), live.parameters)
+        document = as_it_runs(workspace, live)
+        picked = _chosen(document, live, what)
+        check_kernels(workspace, document)
+        live.others.update(other_kernels(document))
+        chosen = _with_parameters(document, picked, live.parameters)
+        approval = asking(workspace, live, document)
     # What one session may set aside depends on how many there are.
     live.session.marks.budget = workspace.snapshot_budget
-    return _journaled(live, chosen, cancel, cell_timeout, workspace.asker)
+    return _journaled(live, chosen, cancel, cell_timeout, workspace.asker, approval)
 
 
 def _journaled(
@@ -352,6 +372,7 @@ def _journaled(
     cancel: Cancel,
     cell_timeout: float | None,
     asker: Asker,
+    approval: Asking | None,
 ) -> Iterator[Event]:
     session = live.session
     begun = False
@@ -359,7 +380,7 @@ def _journaled(
         # Said before anything else, once: what was in the kernel is not there any more.
         yield KernelReplaced(session.epoch, session.lost, session.at())
         session.lost = ""
-    for event in session.execute(chosen, cancel, cell_timeout=cell_timeout):
+    for event in session.execute(chosen, cancel, cell_timeout=cell_timeout, approval=approval):
         if not begun:  # now the session is ours, and nobody else's call goes on in it
             begun = True
             live.calls.renew(asker, cancel)
@@ -417,7 +438,7 @@ def rewind(workspace: Workspace, name: str, target: str) -> tuple[Rewound, list[
     live = find(workspace, name)
     if live.session.why_lost and not live.session.executions:
         raise live.session.gone()
-    document = read(workspace, live.path).document
+    document = as_it_runs(workspace, live)
     event = live.session.rewind(_order(document, live.session.executions, target))
     live.journal.append(event)
     return event, _masked(_states(document, live.session.executions), live)

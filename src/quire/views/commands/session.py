@@ -11,6 +11,7 @@ import click
 from ...errors import DocumentError, UsageError
 from ...runs.calls import called
 from ...runs.events import (
+    Asked,
     CellFinished,
     CellSubmitted,
     Event,
@@ -21,6 +22,7 @@ from ...runs.events import (
     OutputCut,
     ResultGlued,
     ToolCalled,
+    Warned,
 )
 from ...runs.printed import plain
 from ...runs.summary import took
@@ -350,6 +352,7 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
     told: list[dict[str, Any]] = []
     replaced: dict[str, Any] | None = None
     worst = "ok"
+    warnings: list[str] = []
     for event in events:
         if isinstance(event, KernelReplaced):
             replaced = {"epoch": event.epoch, "reason": event.reason}
@@ -369,6 +372,10 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
                     "error": None,
                 }
             )
+        elif isinstance(event, Warned):
+            warnings.append(event.message)
+        elif isinstance(event, Asked) and event.kind == "approval":
+            worst = worst if event.answer in ("run", "edit", "skip") else "paused"
         elif isinstance(event, OutputAdded) and told:
             told[-1]["outputs"].append(dict(event.output))
         elif isinstance(event, ResultGlued) and told:
@@ -399,6 +406,7 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
                 "replaced": replaced,
                 "cells": told,
                 "stale": [_state(s) for s in states],
+                "warnings": warnings,
             },
         )
     else:
@@ -406,7 +414,7 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
             app.terminal.out(app.terminal.paint(f"stale: [{s.index}] {plain(s.reason)}", "yellow"))
     if app.cancelled.is_set():
         return 130
-    return {"ok": 0, "cancelled": 130}.get(worst, 1)
+    return {"ok": 0, "cancelled": 130, "paused": 3}.get(worst, 1)
 
 
 def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
@@ -422,6 +430,8 @@ def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
         term.err(term.paint(called(event), "yellow", on_err=True))
     elif isinstance(event, NoteAdded):
         term.err(term.paint(f"note: {plain(event.text)}", "dim", on_err=True))
+    elif isinstance(event, Warned):
+        term.err(term.paint(f"warning: {plain(event.message)}", "yellow", on_err=True))
     elif isinstance(event, OutputCut):
         term.out(f"… {event.omitted:,} more ({event.what}); all of it is in {event.path}")
     elif isinstance(event, KernelDied):
