@@ -209,6 +209,18 @@ def test_only_failures_have_the_like(filled: Workspace) -> None:
         similar(filled, "2020-01-01")
 
 
+def test_a_build_is_found_by_its_sections(ws: Workspace) -> None:
+    keep(ws, 1, results=[("dependencies", ["flask"]), ("architecture", {"modules": 3})])
+    keep(ws, 2, results=[("dependencies", []), ("notes", "flask was dropped")])
+    checks = [{"command": "mypy", "ok": False}]
+    keep(ws, 3, results=[("validations", checks), ("test_results", {"passed": 4, "failed": 1})])
+    assert ids(ws, "dependencies:flask") == [run_id(1)]
+    assert ids(ws, "validations:failed") == [run_id(3)]
+    assert ids(ws, "tests:failed validations:mypy") == [run_id(3)]
+    assert ids(ws, "", results=["validations.failed>0"]) == [run_id(3)]
+    assert set(ids(ws, "flask")) == {run_id(1), run_id(2)}
+
+
 def test_a_digest_of_the_archive(filled: Workspace) -> None:
     made = digest(filled, since="2026-11-01")
     assert made.runs == 4

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .building import told
 from .printed import plain
 from .record import Record
 from .summary import brief_json, failure, one_line, took
@@ -28,8 +29,12 @@ def _sentences(record: Record) -> Iterator[str]:
     given = ", ".join(_pair(n, v) for n, v in list(record.parameters.items())[:_SHOWN])
     if given:
         yield f"With {given}{_more(len(record.parameters))}."
-    plain_results = [(n, r) for n, r in record.results.items() if r.kind == "json"]
-    results = ", ".join(_pair(name, result.value) for name, result in plain_results[:_SHOWN])
+    values = {n: r.value for n, r in record.results.items() if r.kind == "json"}
+    built = told(values)
+    for name, text in built.items():
+        yield f"{name.replace('_', ' ').capitalize()}: {text}."
+    plain_results = [(n, value) for n, value in values.items() if n not in built]
+    results = ", ".join(_pair(name, value) for name, value in plain_results[:_SHOWN])
     if results:
         yield f"Results: {results}{_more(len(plain_results))}."
     for note in record.notes[:2]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from .building import COUNTS
 from .summary import one_line
 
 LONGEST = 60_000  # characters of a whole digest
@@ -83,6 +84,7 @@ def _topic(runs: Sequence[Told], link: Link) -> Iterator[str]:
         yield ""
         yield from _days(tasks[name], link)
         yield from _learned(tasks[name], link)
+        yield from _built(tasks[name], link)
         yield from _failed(tasks[name], link)
         yield ""
     if len(order) > TASKS:
@@ -113,6 +115,20 @@ def _learned(runs: Sequence[Told], link: Link) -> Iterator[str]:
         yield f"- noted: {escaped(note, 300)} ({_linked(run, link)})"
     for name, old, new, run in _changes(runs)[:CHANGES]:
         yield f"- result {escaped(name, 60)}: {_value(old)} → {_value(new)} ({_linked(run, link)})"
+
+
+def _built(runs: Sequence[Told], link: Link) -> Iterator[str]:
+    """Of code that is built: what the last run that says so found."""
+    for run in reversed(runs):
+        values = dict(run.results)
+        said = []
+        for name, of in (("validations", "validations"), ("tests", "test_results")):
+            counts = [(word, values.get(f"{of}.{word}")) for word in COUNTS]
+            there = [f"{n} {word}" for word, n in counts if n and isinstance(n, int)]
+            said += [f"{name}: {', '.join(there)}"] if there else []
+        if said:
+            yield f"- built, {'; '.join(said)} ({_linked(run, link)})"
+            return
 
 
 def _changes(runs: Sequence[Told]) -> list[tuple[str, Any, Any, Told]]:

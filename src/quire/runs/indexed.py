@@ -14,6 +14,8 @@ from typing import Any
 
 from ..document.parameter import INJECTED_TAG
 from .breadcrumb import summary
+from .building import facts as building_facts
+from .building import told
 from .failure import failing_line, fingerprint
 from .printed import plain, text_of
 from .record import CellRecord, Record
@@ -110,9 +112,12 @@ def _pieces(record: Record, by: str) -> Iterator[Piece]:
     for asked in record.asked[:MOST_PIECES]:
         answer = f" {asked.answer}" if asked.answer else ""
         yield Piece("note", asked.cell, _brief(f"{asked.question}{answer}", OF_A_TEXT))
+    built = told(_values(record))
     for name, result in list(record.results.items())[:MOST_PIECES]:
-        value = _value(result.value) if result.kind != "display" else ""
-        yield Piece("result", result.cell, f"{_brief(name, 200)} = {value}")
+        most = OF_A_TEXT if name in built else OF_A_VALUE
+        value = _value(result.value, most) if result.kind != "display" else ""
+        said = f" ({built[name]})" if name in built else ""
+        yield Piece("result", result.cell, f"{_brief(name, 200)} = {value}{said}")
     for name, value in list(_parameters(record).items())[:MOST_PIECES]:
         yield Piece("param", "", f"{_brief(str(name), 200)} = {_value(value)}")
     if record.error is not None:
@@ -125,6 +130,10 @@ def _pieces(record: Record, by: str) -> Iterator[Piece]:
         if text:
             left -= len(text)
             yield Piece("output", cell.id, text)
+
+
+def _values(record: Record) -> dict[str, Any]:
+    return {name: r.value for name, r in record.results.items() if r.kind == "json"}
 
 
 def _parameters(record: Record) -> dict[str, Any]:
@@ -215,7 +224,10 @@ def _ends(text: str, most: int) -> str:
 
 def _facts(record: Record) -> Iterator[Fact]:
     count = 0
-    results = {n: r.value for n, r in record.results.items() if r.kind == "json"}
+    results = _values(record)
+    for name, number in building_facts(results):
+        count += 1
+        yield Fact("result", name, number)
     for kind, values in (("result", results), ("param", _parameters(record))):
         for name, value in _flat(values, "", DEPTH):
             if count >= MOST_FACTS:
@@ -239,10 +251,10 @@ def _flat(values: Mapping[str, Any], above: str, depth: int) -> Iterator[tuple[s
             yield name, _brief(value, OF_A_VALUE)
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, most: int = OF_A_VALUE) -> str:
     if isinstance(value, str):
-        return _brief(value, OF_A_VALUE)
-    return _brief(json.dumps(value, ensure_ascii=False, default=str), OF_A_VALUE)
+        return _brief(value, most)
+    return _brief(json.dumps(value, ensure_ascii=False, default=str), most)
 
 
 def _brief(text: str, most: int) -> str:

@@ -42,7 +42,9 @@ class Matcher:
 
     def literal(self, pieces: Sequence[Piece]) -> bool:
         """Whether what counts to the letter is there to the letter."""
-        exact = [group for group in self.query.groups if all(term.exact for term in group)]
+        exact = [
+            group for group in self.query.groups if all(term.exact or term.of for term in group)
+        ]
         return all(any(self._stands(term, pieces) for term in group) for group in exact)
 
     def _stands(self, term: Term, pieces: Sequence[Piece]) -> bool:
@@ -114,6 +116,8 @@ class Matcher:
 
 
 def _fits(term: Term, piece: Piece) -> bool:
+    if term.of and not piece.text.startswith(f"{term.of} = "):
+        return False
     return not term.field or term.field == piece.field
 
 

@@ -16,12 +16,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ..errors import UsageError
+from .building import SECTIONS
 from .fields import ALIASES, NAMES
 from .printed import scrubbed
 
 LONGEST = 1_000  # characters
 MOST = 32  # words
-FIELD_HINT = f"fields: {', '.join(NAMES)}"
+FIELD_HINT = f"fields: {', '.join((*NAMES, *SECTIONS))}"
 _OPERATORS = frozenset({"AND", "OR", "NOT", "-", "&", "|", "&&", "||"})
 _PIECE = re.compile(
     r"(?P<minus>-(?=[^\s\d-]))?(?:(?P<field>[a-z]+):(?=\S))?"
@@ -45,6 +46,7 @@ class Term:
     exact: bool = False  # the characters count, not only the words
     excluded: bool = False
     quoted: bool = False
+    of: str = ""  # in the result of this name only
 
     @property
     def words(self) -> list[str]:
@@ -109,6 +111,8 @@ def parse(text: str) -> Query:
 def _term(piece: re.Match[str]) -> Term:
     field, minus = piece["field"] or "", bool(piece["minus"])
     name = ALIASES.get(field, field)
+    if field in SECTIONS:
+        return _in_section(piece, SECTIONS[field], minus)
     if field and name not in NAMES:
         if piece["quoted"] is None:  # such as https://…, or an error's name: it is no field
             return _word(f"{field}:{piece['word']}", "", minus)
@@ -116,6 +120,20 @@ def _term(piece: re.Match[str]) -> Term:
     if piece["quoted"] is not None:
         return Term(piece["quoted"].strip(), name, exact=True, excluded=minus, quoted=True)
     return _word(piece["word"], name, minus)
+
+
+def _in_section(piece: re.Match[str], result: str, minus: bool) -> Term:
+    if minus:
+        raise UsageError(
+            f"{_quoted(piece[0])}: runs cannot be left out by what one result holds",
+            hint=f"-result:{piece['quoted'] or piece['word']} looks at all of them",
+        )
+    if piece["quoted"] is not None:
+        return Term(piece["quoted"].strip(), "result", exact=True, quoted=True, of=result)
+    found = _word(piece["word"], "result", False)
+    # By the letter, so that the text is looked at and not only the index, which has all results
+    # in one.
+    return Term(found.text, "result", found.prefix, exact=not found.prefix, of=result)
 
 
 def _word(text: str, field: str, minus: bool) -> Term:

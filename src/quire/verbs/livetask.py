@@ -1,4 +1,4 @@
-"""The task of a session, as its cells run there: with parameters, kernels and approval as in a run."""
+"""The task of a session, as it runs there: with values, kernels and approval as in a run."""
 
 from __future__ import annotations
 
