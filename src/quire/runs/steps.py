@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Doing = Literal[
-    "show", "output", "edit", "run", "exec", "rewind", "vars", "restart", "wait", "read"
+    "show", "output", "edit", "run", "resume", "exec", "rewind", "vars", "restart", "wait", "read"
 ]
 
 
@@ -30,6 +30,7 @@ _TOOLS: dict[Doing, tuple[str, dict[str, str]]] = {
     "edit": ("notebook_edit", {}),
     "read": ("notebook_read", {}),
     "run": ("notebook_execute", {}),
+    "resume": ("notebook_execute", {}),
     "exec": ("notebook_session", {"action": "exec"}),
     "rewind": ("notebook_session", {"action": "rewind"}),
     "vars": ("notebook_session", {"action": "vars"}),
@@ -77,6 +78,8 @@ def as_command(step: Step) -> str:
             if "resume" in given:
                 parts.append(f"--resume {word('resume')}")
             return " ".join(parts)
+        case "resume":
+            return f"quire resume {word('resume')} --approve"
         case "exec":
             return f"quire exec {word('session')} {word('cells')}"
         case "rewind":

@@ -15,7 +15,7 @@ from .events import ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
 from .record import CellRecord, Record
-from .steps import Say, Step, as_tool
+from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
 from .told_failure import tell_failure
 from .told_results import tell_results
@@ -86,6 +86,12 @@ def tell_run(
             page.quote(record.reason, 2_000)
         _next(page, _after_run(record, bad), say)
         teller.outputs(bad)
+    elif record.outcome == "paused" and not cell:
+        page.say("why it waits:")
+        page.quote(record.reason, 2_000)
+        step = Step("resume", {"path": record.task, "resume": record.run_id})
+        _next(page, [("take it up where a person can be asked", step)], say)
+        page.say(f"or they say so themselves: {as_command(step)}")
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)

@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..executors.approval import Do
 from ..executors.local import Cancel
 from ..executors.resume import can_resume
+from ..executors.underway import Attended
 from ..runs.record import Record
 from ..workspace import Workspace
 from .replay import as_it_was, folder_of, kernel_of
@@ -27,6 +28,7 @@ def prepare(
     timeout: float | None = None,
     archives: bool | None = None,
     cancel: Cancel | None = None,
+    attended: Attended | None = None,
 ) -> tuple[NotebookExecutor, tuple[str, ...]]:
     """The run that goes on, and what a reader should know of how it does. `decision` is what
     becomes of the step that waits; empty: a person is asked."""
@@ -58,6 +60,7 @@ def prepare(
             archives=archives,
             cancel=cancel,
             again=again,
+            attended=attended,
             errand=errand,
         )
         return execution, ()
@@ -74,6 +77,7 @@ def prepare(
         archives=archives,
         cancel=cancel,
         again=again,
+        attended=attended,
         errand=errand,
     )
     return execution, tuple(notes)

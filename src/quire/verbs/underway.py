@@ -34,11 +34,18 @@ class Waited:
 
 
 def start(ws: Workspace, path: str, parameters: Mapping[str, Any], **options: Any) -> Underway:
-    """Begin a run that outlives the call. What is wrong with the request raises here.
+    """Begin a run that outlives the call; `options` are those of NotebookExecutor."""
+    return begin(
+        ws,
+        lambda here, attended: NotebookExecutor(
+            path, parameters, workspace=here, attended=attended, **options
+        ),
+    )
 
-    `options` are those of NotebookExecutor. Questions it has before it starts go to the
-    workspace's asker, later ones to whoever waits for it.
-    """
+
+def begin(ws: Workspace, make: Callable[[Workspace, Attended], NotebookExecutor]) -> Underway:
+    """Begin what `make` makes. What is wrong with the request raises here. Questions it has before
+    it starts go to the workspace's asker, later ones to whoever waits for it."""
     if not ws.engine.outlives:
         raise HostError(
             "a run that goes on by itself needs a host",
@@ -49,7 +56,7 @@ def start(ws: Workspace, path: str, parameters: Mapping[str, Any], **options: An
         ws.root, cwd=ws.cwd, env=ws.env, engine=ws.engine, world=ws.world, asker=attended
     )
     with attended.by(ws.asker):
-        execution = NotebookExecutor(path, parameters, workspace=here, attended=attended, **options)
+        execution = make(here, attended)
     begun = threading.Event()
     failed: list[BaseException] = []
 

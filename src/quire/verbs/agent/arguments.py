@@ -76,8 +76,28 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> list[str]:
         return _beyond(name, value, schema)
     if isinstance(value, str) and "\0" in value:
         return [f"{name} holds a NUL"]
-    if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-        return [f"{name} must be a list of strings"]
+    if isinstance(value, list):
+        return _unlike(name, value, schema["items"])
+    return []
+
+
+def _unlike(name: str, value: list[Any], items: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the items of a list: texts, or objects of texts."""
+    if items["type"] == "string":
+        fits = all(isinstance(item, str) for item in value)
+        return [] if fits else [f"{name} must be a list of strings"]
+    known, must = items["properties"], items["required"]
+    for item in value:
+        if (
+            not isinstance(item, dict)
+            or not set(must) <= set(item) <= set(known)
+            or not all(isinstance(text, str) and "\0" not in text for text in item.values())
+        ):
+            rest = [key for key in known if key not in must]
+            return [
+                f"{name} must be a list of objects with {', '.join(must)} (and {', '.join(rest)}), "
+                "which are strings"
+            ]
     return []
 
 

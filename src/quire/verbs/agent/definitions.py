@@ -71,6 +71,15 @@ class Tool:
 _PATH = _text("The notebook, such as notebooks/report.py")
 _RUN = _text("Run id, or its beginning")
 _CELL: Schema = {"type": ["string", "integer"], "description": "Id (safest), index or title"}
+_CHANGES: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"step": _TEXT, "source": _TEXT, "reason": _TEXT},
+        "required": ["step", "source"],
+    },
+    "description": "Steps that run other code this time; step: number, id or title",
+}
 _PARAMETERS: Schema = {"type": "object", "description": "Values by parameter name"}
 
 TOOLS = (
@@ -127,9 +136,11 @@ TOOLS = (
         "record it. If it takes longer than wait, answers with the run id while the run goes on; "
         "follow with run_wait.",
         {
-            "path": _PATH,
+            "path": _text("The notebook, or a logbook template by name"),
             "parameters": _PARAMETERS,
-            "resume": _text("A failed run to go on with, after mending"),
+            "request": _text("What was asked for, in the person's words"),
+            "changes": _CHANGES,
+            "resume": _text("A failed run to go on with once mended; a paused one: asks a person"),
             "from": {**_CELL, "description": "With resume: the cell to go on at"},
             "timeout": _seconds("Limit of the run"),
             "cell_timeout": _seconds("Limit of each cell"),

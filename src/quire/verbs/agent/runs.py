@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import UsageError
-from ...executors.underway import Progress
+from ...executors.underway import Attended, Progress, Underway
 from ...runs.printed import plain
 from ...runs.telling import Told
 from ...workspace import Workspace
 from .. import underway
+from ..changes import Asked as Change
+from ..read import read
+from ..resume import prepare
+from ..run import Errand, NotebookExecutor
 from ..runs import find
 from ..tell import tell, tell_found
 from ..underway import Waited
@@ -33,14 +37,49 @@ def execute(
 ) -> Told:
     limit(options, "timeout")
     limit(options, "cell_timeout")
-    if "from" in options:
-        options["from_cell"] = str(options.pop("from"))
-    under = underway.start(ws, inside(ws, path), parameters or {}, **options)
+    if "resume" in options and find(ws, options["resume"]).record.outcome == "paused":
+        under = _taken_up(ws, inside(ws, path), parameters, options)
+    else:
+        if "from" in options:
+            options["from_cell"] = str(options.pop("from"))
+        errand = Errand(options.pop("request", ""), changes=_changes(options.pop("changes", [])))
+        under = underway.start(ws, inside(ws, path), parameters or {}, errand=errand, **options)
     caller.announce(under.run_id)
     told = _follow(ws, caller, under.run_id, wait)
     if cancel_with_request and caller.cancelled():
         return _tell(underway.cancel(ws, under.run_id))
     return told
+
+
+def _changes(told: list[dict[str, str]]) -> list[Change]:
+    return [Change(one["step"], one["source"], one.get("reason", "")) for one in told]
+
+
+def _taken_up(
+    ws: Workspace, path: str, parameters: dict[str, Any] | None, options: dict[str, Any]
+) -> Underway:
+    """A run that waits for a person. That an agent asks for it is no approval: they are asked."""
+    name = options.pop("resume")
+    timeout = options.pop("timeout", None)
+    old = find(ws, name).record
+    fixed = [*options, *(["parameters"] if parameters else [])]
+    if fixed:
+        raise UsageError(
+            f"{old.run_id} waits for a person, and goes on as it was: "
+            f"{', '.join(sorted(fixed))} cannot be given",
+            hint="leave them out, or run it anew without resume",
+        )
+    task = ws.named(read(ws, path).path)
+    if task != old.task:
+        raise UsageError(
+            f"{old.run_id} was a run of {old.task}, not of {task}", hint=f'path="{old.task}"'
+        )
+
+    def make(here: Workspace, attended: Attended) -> NotebookExecutor:
+        execution, _ = prepare(here, old.run_id, timeout=timeout, attended=attended)
+        return execution
+
+    return underway.begin(ws, make)
 
 
 def limit(given: Mapping[str, Any], name: str) -> float | None:

@@ -1,0 +1,135 @@
+"""The tools of agents on logbooks: by name, with a request and changes, paused and taken up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.runs.asking import Answers, Question
+from quire.runs.telling import Told
+from quire.verbs.agent.call import call
+from quire.verbs.agent.caller import Caller
+from quire.verbs.runs import find
+from quire.workspace import Engine, Workspace
+
+TEMPLATE = """---
+parameters:
+  name: ...
+---
+# Greet {name}
+
+```python
+print("Hello, {name}!")
+```
+
+## Send
+
+```python approve: true
+print("sent")
+```
+"""
+
+
+class Says:
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+
+    def ask(
+        self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
+    ) -> Answers | None:
+        given, self.answers = self.answers[: len(questions)], self.answers[len(questions) :]
+        return Answers(tuple(given), "ada") if given else None
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = Engine(outlives=True)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "quire.toml").write_text("")
+    place = tmp_path / "logbooks" / "templates" / "GREET.md"
+    place.parent.mkdir(parents=True)
+    place.write_text(TEMPLATE)
+    (tmp_path / "t.py").write_text("# %%\nprint(1)\n")
+    return tmp_path
+
+
+def execute(root: Path, engine: Engine, *answers: str, **arguments: Any) -> Told:
+    ws = Workspace(root, cwd=root, engine=engine, asker=Says(*answers))
+    return call(ws, "notebook_execute", {"wait": 60, **arguments}, Caller())
+
+
+def run_of(told: Told) -> str:
+    found = re.search(r"run (\d{4}-\S+) of", told.text)
+    assert found, told.text
+    return found[1]
+
+
+def test_a_template_by_name_with_a_request_and_a_change(root: Path, engine: Engine) -> None:
+    change = {"step": "1", "source": 'print("Heyyy {name}!")', "reason": "casual"}
+    told = execute(
+        root, engine, "run", path="GREET", parameters={"name": "Ada"}, request="greet Ada, please",
+        changes=[change],
+    )  # fmt: skip
+    assert not told.failed, told.text
+    assert "Heyyy Ada!" in told.text
+    record = find(Workspace(root, cwd=root), run_of(told)).record
+    assert (record.request, record.outcome) == ("greet Ada, please", "ok")
+    assert "casual" in str([cell.metadata for cell in record.cells])
+
+
+def test_a_paused_run_says_what_is_next_and_a_person_is_asked(root: Path, engine: Engine) -> None:
+    told = execute(root, engine, path="GREET", parameters={"name": "Ada"})
+    run = run_of(told)
+    assert told.text.startswith("paused")
+    assert "| step 2 of 2 (Send) waits for approval" in told.text
+    task = "logbooks/templates/GREET.md"
+    assert f'notebook_execute(path="{task}", resume="{run}")' in told.text
+    assert f"quire resume {run} --approve" in told.text
+    ws = Workspace(root, cwd=root, engine=engine)
+    assert call(ws, "run_show", {"run": run}, Caller()).text == told.text
+    again = execute(root, engine, path=task, resume=run)
+    assert again.text.startswith("paused")  # nobody could be asked: an agent's word is no approval
+    done = execute(root, engine, "run", path="GREET", resume=run_of(again))
+    assert done.text.startswith("ok"), done.text
+    assert "| sent" in done.text
+    assert "| Hello" not in done.text.partition("sent")[2]
+
+
+def test_what_does_not_go_with_a_paused_run(root: Path, engine: Engine) -> None:
+    run = run_of(execute(root, engine, path="GREET", parameters={"name": "Ada"}))
+    for extra, said in (
+        ({"parameters": {"name": "Bob"}}, "parameters cannot be given"),
+        ({"request": "x"}, "request cannot be given"),
+        ({"path": "t.py"}, "was a run of logbooks/templates/GREET.md, not of t.py"),
+    ):
+        told = execute(root, engine, **{"path": "GREET", "resume": run, **extra})
+        assert told.failed
+        assert said in told.text
+        assert "hint:" in told.text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [["x"], [{"step": "1"}], [{"step": 1, "source": "x"}], [{"step": "1", "source": "x", "a": "b"}],
+     [{"step": "1", "source": "a\0b"}], {"step": "1"}],
+)  # fmt: skip
+def test_changes_that_are_none(root: Path, engine: Engine, changes: Any) -> None:
+    told = execute(root, engine, path="t.py", changes=changes)
+    assert told.failed
+    assert "changes must be" in told.text
+    assert not list((root / ".quire" / "runs").glob("*"))
+
+
+def test_a_change_of_a_step_that_is_not_there(root: Path, engine: Engine) -> None:
+    told = execute(root, engine, path="t.py", changes=[{"step": "9", "source": "x"}])
+    assert told.failed
+    assert "there is no step 9" in told.text
