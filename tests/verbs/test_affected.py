@@ -362,3 +362,17 @@ def test_ways_to_name_a_base(branch: Scratch, spell: Callable[[str], str]) -> No
     edit(branch, "data/b.csv")
     base = spell(branch.git("rev-parse", "main"))
     assert reasons(branch, base) == {"notebooks/pieces.py": "data/b.csv changed"}
+
+
+def test_a_task_that_runs_a_logbook_template_is_affected_by_it(branch: Scratch) -> None:
+    place = "logbooks/templates/GREET.md"
+    branch.write(place, '---\nparameters:\n  name: ...\n---\n```python\nprint("{name}")\n```\n')
+    branch.write(
+        "notebooks/greeting.py",
+        f'# %%\nfrom quire.runtime import run\n\nrun("{place}", {{"name": "CI"}})\n',
+    )
+    commit(branch)
+    branch.git("switch", "--quiet", "--create", "next")
+    branch.write(place, '---\nparameters:\n  name: ...\n---\n```python\nprint("Hi {name}")\n```\n')
+    base = branch.git("rev-parse", "HEAD")
+    assert reasons(branch, base) == {"notebooks/greeting.py": f"{place} changed"}
