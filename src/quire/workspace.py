@@ -23,6 +23,7 @@ from .kernel.start import Kernels
 from .runs.asking import Asker, Nobody
 from .runs.dsse import check_seal
 from .store.archive import Archive
+from .store.environments import Environments
 from .store.folderarchive import FolderArchive
 from .store.git import Repository
 from .store.gitarchive import GitArchive
@@ -121,6 +122,7 @@ class Workspace:
         engine: Engine | None = None,
         world: Mapping[str, Any] | None = None,
         asker: Asker | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self.cwd = Path(cwd) if cwd is not None else Path.cwd()
         self.env = dict(os.environ if env is None else env)
@@ -130,6 +132,8 @@ class Workspace:
         self.world = dict(world or {})
         # Who answers when a task, or what it needs, has a question.
         self.asker: Asker = asker or Nobody()
+        # Told what takes a while before a run begins.
+        self.say: Callable[[str], None] = say or (lambda _: None)
 
     @cached_property
     def config(self) -> config.Config:
@@ -179,6 +183,11 @@ class Workspace:
     @property
     def runs(self) -> RunStore:
         return RunStore(self.root / STATE / "runs", __version__)
+
+    @cached_property
+    def environments(self) -> Environments:
+        """What was made for tasks that declare what they need."""
+        return Environments.of(self.env)
 
     @property
     def snapshot_budget(self) -> Budget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..kernel.protocol import Kernel
-from ..runs.events import CellFinished, Event, OriginNoted, RunFinished, RunStarted, Warned
+from ..runs.events import CellFinished, Event, RunFinished, RunStarted, Warned
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
 from .cell import Cancel, CellRunner, Limit, utc_now
@@ -33,7 +33,7 @@ class LocalExecutor:
     now: Callable[[], datetime] = utc_now
     trail: Trail | None = None  # where states are set aside, so that the run can be resumed
     resume: Resume | None = None
-    origin: Future[OriginNoted] | None = None  # being found out while the cells run
+    origin: Future[Sequence[Event]] | None = None  # being found out while the cells run
     runner: CellRunner = field(init=False)
     _began: float = 0.0
     _deadline: float | None = None
@@ -99,7 +99,7 @@ class LocalExecutor:
     def _origin(self, *, wait: bool) -> Iterator[Event]:
         if self.origin is not None and (wait or self.origin.done()):
             origin, self.origin = self.origin, None
-            yield origin.result()
+            yield from origin.result()
 
     def _finished(self) -> RunFinished:
         duration = round(time.monotonic() - self._began, 6)

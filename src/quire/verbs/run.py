@@ -41,7 +41,7 @@ from ..store.runs import RunFolder
 from ..workspace import Workspace
 from .archive import archive, send, tidy
 from .kernels import kernel_spec
-from .origin import finding_out
+from .origin import finding_out, remember
 from .read import Source, read
 from .report import report
 
@@ -127,7 +127,17 @@ class NotebookExecutor:
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._now = now
         self._output = None if output is None else _output(ws.cwd / output, source.path)
-        self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
+        self._python = python
+        self._spec = kernel_spec(
+            ws,
+            document,
+            kernel=kernel,
+            python=python,
+            cwd=cwd,
+            env=env,
+            task=source.path,
+            cancelled=self._cancel.is_set,
+        )
         self.plan = Plan(
             run_id=run_id(str(path), now(), secrets.token_hex(2)),
             uuid=str(uuid.uuid4()),
@@ -146,6 +156,7 @@ class NotebookExecutor:
             chain=(*chain, source.path),
             cwd=ws.named(self._spec.cwd),
             replays=again.run_id if again is not None else "",
+            environment=self._spec.environment,
         )
         if self._kept is None and from_cell is not None:
             raise UsageError("--from needs --resume", hint="--resume last --from 6")
@@ -275,7 +286,7 @@ class NotebookExecutor:
             self._now,
             self._trail,
             self._resume,
-            finding_out(ws, kernel, self.plan.path, masker),
+            finding_out(ws, kernel, self.plan, masker),
         )
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
@@ -312,6 +323,7 @@ class NotebookExecutor:
             self._alive = False
             journal.close()
             self.folder.save(self.record, __version__)
+            remember(self.workspace, self.record)
             if self._archives:
                 self._archive()
             if self._output is not None:
@@ -366,13 +378,15 @@ class NotebookExecutor:
         parameters = arguments.get("parameters")
         if not isinstance(parameters, Mapping) or not isinstance(arguments.get("path"), str):
             raise UsageError("run() takes a path and parameters", hint="see the runtime's docs")
-        here = Workspace(ws.root, cwd=str(arguments["cwd"]), env=ws.env, engine=ws.engine)
+        here = Workspace(
+            ws.root, cwd=str(arguments["cwd"]), env=ws.env, engine=ws.engine, say=ws.say
+        )
         child = NotebookExecutor(
             arguments["path"],
             parameters,
             workspace=here,
             env=_environment(arguments.get("env"), self._spec.env),
-            python=self._spec.python,
+            python=self._python,  # what it declares to need is its own
             parent=self.run_id,
             chain=self.plan.chain,
             cancel=_Either(self._cancel, hung_up),

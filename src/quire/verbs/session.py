@@ -29,6 +29,7 @@ from ..runs.plan import jsonable
 from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
+from .environments import activated
 from .kernels import kernel_spec
 from .read import read
 
@@ -66,7 +67,9 @@ def open_session(
         for key, value in (parameters or {}).items()
     }
     values = params.resolve(source.document, given)
-    spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
+    spec = kernel_spec(
+        workspace, source.document, kernel=kernel, python=python, cwd=cwd, task=source.path
+    )
     store = workspace.sessions
     name = store.reserve(name or source.path.stem, exactly=name is not None)
     try:
@@ -84,6 +87,7 @@ def open_session(
                     "parameters": jsonable(values),
                     "kernel": spec.name,
                     "python": spec.python,
+                    "environment": dict(spec.environment),
                     "cwd": str(spec.cwd),
                 }
             ),
@@ -171,14 +175,9 @@ def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
     """The host that held it is gone, and the kernel with it. A fresh kernel, and it says so."""
     plan = state.plan
     cwd = Path(str(plan.get("cwd", workspace.cwd)))
-    spec = KernelSpec(
-        cwd if cwd.is_dir() else workspace.cwd,
-        workspace.env,
-        str(plan.get("kernel", "")),
-        str(plan.get("python", "")),
-        workspace.config.preload,
-    )
+    cwd = cwd if cwd.is_dir() else workspace.cwd
     path = Path(state.task)
+    spec = _spec_again(workspace, path, cwd, plan)
     given = {name: params.Given(value) for name, value in plan.get("parameters", {}).items()}
     values = {name: one.value for name, one in given.items()}
     with suppress(QuireError):  # the task may be gone, or declare other parameters by now
@@ -188,6 +187,17 @@ def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
     at = utc_now().isoformat()
     live.journal.append(KernelReplaced(live.session.epoch, live.session.lost, at))
     return live
+
+
+def _spec_again(workspace: Workspace, path: Path, cwd: Path, plan: Mapping[str, Any]) -> KernelSpec:
+    """The kernel that a session had. An environment may have been removed since, and is made."""
+    kernel, python = str(plan.get("kernel", "")), str(plan.get("python", ""))
+    made = workspace.environments.of_python(python) if python else None
+    if plan.get("environment") and made is None and not Path(python).is_file():
+        document = read(workspace, path).document
+        return kernel_spec(workspace, document, kernel=kernel, cwd=cwd, task=path)
+    env = activated(workspace, workspace.env, made)
+    return KernelSpec(cwd, env, kernel, python, workspace.config.preload)
 
 
 def _need_host(workspace: Workspace) -> None:

@@ -38,10 +38,16 @@ class App:
     announce: Callable[[str], None] = lambda _: None
     world: Mapping[str, Any] = field(default_factory=dict)
 
+    def say(self, text: str) -> None:
+        """What goes on before a run begins."""
+        self.terminal.err(self.terminal.paint(text, "dim", on_err=True))
+
     def workspace(self) -> Workspace:
         from ..workspace import Workspace  # the engine, which --help can do without
 
-        return Workspace(cwd=self.cwd, env=self.env, engine=self.engine, world=self.world)
+        return Workspace(
+            cwd=self.cwd, env=self.env, engine=self.engine, world=self.world, say=self.say
+        )
 
 
 class Group(click.Group):
@@ -83,6 +89,7 @@ COMMANDS = {
     "diff": ("compare", "Compare two runs, or two notebooks, cell by cell."),
     "doctor": ("project", "Check that a repository is set up well."),
     "edit": ("edit", "Change one cell of a task."),
+    "env": ("env", "Environments of tasks that declare what they need."),
     "exec": ("session", "Run cells in a session's kernel."),
     "export": ("records", "Write a run as a notebook, a web page or Markdown."),
     "git": ("gitdriver", "What git itself calls: filters, drivers and hooks."),

@@ -95,10 +95,13 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     for name in ("timeout", "cell_timeout"):
         if options[name] is not None and not options[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')} must be above 0", hint="give seconds")
+    workspace = app.workspace()
+    if quiet:
+        workspace.say = lambda _: None
     execution = NotebookExecutor(
         path,
         given_parameters(app, options),
-        workspace=app.workspace(),
+        workspace=workspace,
         cwd=options["cwd"],
         python=options["python"],
         kernel=options["kernel"],
