@@ -214,7 +214,7 @@ def fits(python: str, version: str) -> bool:
 _PIN = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[[A-Za-z0-9._, -]+\])?"
     r"==(?P<version>[A-Za-z0-9.!+_-]+)"
-    r"(?P<marker>\s*;[^\\#\n]*)?"
+    r"(?P<marker>\s*;(?:(?!\s-)[^\\#\n])*)?"
     r"(?P<hashes>(?:\s*\\\n\s*--hash=sha256:[0-9a-f]{64})*)\Z"
 )
 

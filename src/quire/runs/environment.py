@@ -30,9 +30,8 @@ def _interpreter(environment: Mapping[str, Any]) -> str:
     found = environment.get("interpreter")
     if not isinstance(found, Mapping) or not found.get("version"):
         return ""
-    return (
-        f"{found.get('implementation') or found.get('language') or ''} {found['version']}".strip()
-    )
+    # What implements it is called differently by different kernels.
+    return f"{found.get('language') or ''} {found['version']}".strip()
 
 
 def _packages(environment: Mapping[str, Any]) -> dict[str, str]:

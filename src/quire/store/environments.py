@@ -96,6 +96,8 @@ class Environments:
 
     def keep(self, digest: str, lock: str, environment: Environment) -> None:
         folder = self.resolved / digest
+        with disk(str(folder)):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(folder / LOCK, lock.encode(), durable=False)
         told = {"format": FORMAT, "environment": environment.folder.name}
         write_atomic(folder / "made.json", json.dumps(told).encode(), durable=False)

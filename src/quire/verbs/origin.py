@@ -101,25 +101,15 @@ def _last_archived(ws: Workspace, task: str) -> Mapping[str, Any]:
 
 
 def remember(ws: Workspace, record: Record) -> None:
-    """For the next run of the task. Written only where it is news."""
+    """For the next run of the task."""
     environment = record.origin.get("environment")
     if not environment:
         return
-    path = _note(ws, record.task)
-    known = _last_noted(path)
-    if known.get("environment") == environment and known.get("task") == record.task:
-        return
     told = {"task": record.task, "run_id": record.run_id, "environment": environment}
-    with suppress(QuireError, OSError):
+    path = _note(ws, record.task)
+    with suppress(QuireError, OSError):  # then nobody is told when it changes
         path.parent.mkdir(exist_ok=True)
         write_atomic(path, json.dumps(told).encode(), durable=False)
-
-
-def _last_noted(path: Path) -> Mapping[str, Any]:
-    with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_bytes())
-        return found if isinstance(found, dict) else {}
-    return {}
 
 
 def asked(env: Mapping[str, str]) -> dict[str, Any]:
