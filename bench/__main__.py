@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if not __package__:  # run by path: the folder above must be importable
     sys.path.insert(0, str(ROOT))
 
-from bench import archiving, figures, flood, peers, report, rewinding  # noqa: E402 - needs the path above
+from bench import archiving, environments, figures, flood, peers, report, rewinding  # noqa: E402 - needs the path above
 from bench.measure import CannotMeasure, load  # noqa: E402
 from bench.us import find_quire  # noqa: E402
 
@@ -30,6 +30,7 @@ FIGURES = {
     "P7": flood.flooding,
     "P9": archiving.archiving,
     "P10": figures.start,
+    "ENV": environments.environments,
 }
 
 

@@ -233,7 +233,9 @@ def test_uv_on_the_path_will_do(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_wheel")
 def test_what_uv_says_is_told_without_secrets_or_colours(tmp_path: Path) -> None:
-    said = "printf '\\033[31merror\\033[0m: no\\001 way\\n  cause: https://ada:pw@x.example/y\\n' >&2"
+    said = (
+        "printf '\\033[31merror\\033[0m: no\\001 way\\n  cause: https://ada:pw@x.example/y\\n' >&2"
+    )
     uv = Uv(tmp_path, pretended_program(tmp_path, f"{said}; exit 1"))
     with pytest.raises(DependencyError) as caught:
         uv.resolve(["six"], Path("python"))

@@ -170,7 +170,14 @@ def plain(said: str) -> str:
     """What uv says, fit for one message: no colours, no credentials, not too long."""
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", said)
     text = re.sub(r"(?<=://)[^/\s@]*@", "", text)
-    lines = [re.sub(r"^(error|cause|hint):\s*", "", line.strip()) for line in text.split("\n")]
-    told = "; ".join(line.rstrip(".:") for line in lines if line)
+    told = ""
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        clause = re.match(
+            r"(?:(?:error|warning|cause|hint):|[\u00d7\u2570\u251c])[\u2500\u25b6>\s]*", line
+        )
+        # Without one of these it is the rest of a line that was too long.
+        said_here = line[clause.end() :] if clause else line
+        told = f"{told.rstrip('.: ')}; {said_here}" if told and clause else f"{told} {said_here}"
+    told = told.strip().rstrip(".:")
     told = "".join(char if char.isprintable() else " " for char in told)
     return told if len(told) <= SAID else f"{told[:SAID]}…"

@@ -117,7 +117,8 @@ def _resolved(
     universal: bool = False,
 ) -> str:
     wanted = _checked(asked)
-    workspace.say(f"finding versions of {len(wanted)} dependencies …")
+    count = f"{len(wanted)} dependenc{'y' if len(wanted) == 1 else 'ies'}"
+    workspace.say(f"finding versions of {count} …")
     newest = asked.of.newest
     return uv.resolve([*wanted, KERNEL], base.path, newest=newest, known=known, universal=universal)
 
