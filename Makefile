@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test torture bench lint format clean
+.PHONY: setup demo test torture bench lint format docs clean
 
 setup: $(VENV)/.ready
 
@@ -33,6 +33,9 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: setup
+	$(BIN)/python docs/generate.py
 
 clean:
 	rm -rf $(VENV) .bench .quire .hypothesis .mypy_cache .ruff_cache

@@ -19,7 +19,7 @@ LAYERS = [
     {"config", "document"},
     {"runs"},
     {"kernel", "store"},
-    {"executors", "forge", "runtime"},
+    {"executors", "forge", "runtime", "tools"},
     {"workspace"},
     {"verbs"},
     {"views"},

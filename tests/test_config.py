@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.config import Archive, Config, Forge, parse, read
+from quire.config import Archive, Config, Forge, Model, Tools, parse, read
 from quire.errors import ConfigError
 
 # What a key of each type may hold: in TOML, and in Python.
@@ -18,6 +18,9 @@ SAMPLES = {
     "bool": ("true", True),
     "Archive": ('{branch = "runs", push = true}', Archive(branch="runs", push=True)),
     "Forge": ('{kind = "local"}', Forge(kind="local")),
+    "Mode": ('"allow"', "allow"),
+    "Tools": ('{terminal = "ask", calls = 5}', Tools(terminal="ask", calls=5)),
+    "Model": ('{model = "small"}', Model(model="small")),
 }
 
 
@@ -32,8 +35,8 @@ def test_every_key(tmp_path: Path, field: Field[object]) -> None:
     assert read(tmp_path) == replace(Config(), **{field.name: value})
 
 
-@pytest.mark.parametrize("table", [Archive, Forge], ids=lambda table: table.__name__)
-def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge]) -> None:
+@pytest.mark.parametrize("table", [Archive, Forge, Model, Tools], ids=lambda table: table.__name__)
+def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Model | Tools]) -> None:
     name = table.__name__.lower()
     for field in fields(table):
         text, value = SAMPLES[str(field.type)]
@@ -48,6 +51,11 @@ def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge]) -> N
         ("[archive]\npush = 1", "archive: push must be true or false"),
         ("[archive]\nbrnch = 'x'", "archive: unknown key 'brnch'"),
         ("[forge]\nkind = true", "forge: kind must be a string"),
+        ("[tools]\nterminal = 'yes'", "tools: terminal is 'yes'"),
+        ("[tools]\nterminal = true", "tools: terminal is True"),
+        ("[tools]\nunattended = 'ask'", "tools: unattended is 'ask'"),
+        ("[tools]\ncalls = 0", "tools: calls must be a positive whole number"),
+        ("[tools]\nterminl = 'deny'", "tools: unknown key 'terminl'"),
     ],
 )
 def test_a_table_that_is_wrong(tmp_path: Path, text: str, said: str) -> None:

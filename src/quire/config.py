@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .errors import ConfigError
 
@@ -32,6 +32,54 @@ class Forge:
     push: bool = True  # `quire commit` pushes the branch where there is a remote
 
 
+Mode = Literal["allow", "ask", "deny"]
+MODES = ("allow", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What cells may do through `quire.runtime`."""
+
+    read_file: Mode = "allow"  # within the workspace and the roots below, as the next three
+    search_files: Mode = "allow"
+    write_file: Mode = "allow"
+    patch: Mode = "allow"
+    terminal: Mode = "deny"
+    web_search: Mode = "deny"
+    web_extract: Mode = "deny"
+    run: Mode = "allow"
+    ask: Mode = "allow"
+    note: Mode = "allow"
+    unattended: Mode = "deny"  # what "ask" means where nobody can be asked: allow or deny
+    ask_default: str = ""  # what ask() answers where nobody can be asked; empty: its own default
+    ask_seconds: float = 3600.0  # for which a person is waited for
+    read_roots: tuple[str, ...] = ()  # folders besides the workspace that may be read
+    write_roots: tuple[str, ...] = ()  # and written; those may be read too
+    protect: tuple[str, ...] = ()  # names no file tool touches, besides those of keys and of git
+    commands: tuple[str, ...] = ()  # the only commands terminal runs; empty: any
+    refuse_commands: tuple[str, ...] = ()  # commands it never runs
+    calls: int = 1000  # in one run, or in one call of a session
+    read_limit: int = 1_000_000  # bytes that one call reads
+    write_limit: int = 10_000_000  # bytes that one call writes
+    output_limit: int = 100_000  # characters of a command's output, and of a page's text
+    page_limit: int = 5_000_000  # bytes of a web page
+    seconds: float = 60.0  # a command, a search or a page may take
+    search_url: str = ""  # of a SearXNG, or any with {query} in it
+    search_command: str = ""  # a command that prints results as JSON, with {query} in it
+    extract_url: str = ""  # of a service that gives a page as text, with {url} in it
+    extract_command: str = ""  # a command that prints a page as text, with {url} in it
+    private_hosts: tuple[str, ...] = ()  # hosts that may be reached although they are not public
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    url: str = ""  # of an OpenAI-compatible endpoint, with /v1; empty: there is none
+    model: str = ""  # which of its models
+    key_env: str = ""  # the environment variable that holds the key; empty: it wants none
+    timeout: float = 60.0  # seconds for a whole answer
+    max_size: int = 100_000  # characters of an answer that is taken
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     preload: tuple[str, ...] = ()  # modules the warm parent imports once for all kernels
@@ -53,9 +101,11 @@ class Config:
     notebooks: str = "notebooks"  # the folder with the tasks of this repository
     archive: Archive = Archive()
     forge: Forge = Forge()
+    model: Model = Model()
+    tools: Tools = Tools()
 
 
-_TABLES = {"Archive": Archive, "Forge": Forge}
+_TABLES = {"Archive": Archive, "Forge": Forge, "Model": Model, "Tools": Tools}
 
 
 def parse(table: Mapping[str, Any], name: str) -> Config:
@@ -79,6 +129,13 @@ def _fitted(key: str, kind: str, value: Any, name: str, sample: Any) -> Any:
         if not isinstance(value, dict):
             raise ConfigError(f"{name}: {key} must be a table", hint=f"[tool.quire.{key}]")
         return _TABLES[kind](**_values(_TABLES[kind], value, f"{name}: {key}"))
+    if kind == "Mode":
+        if value in MODES and not (key == "unattended" and value == "ask"):
+            return value
+        modes = [mode for mode in MODES if key != "unattended" or mode != "ask"]
+        raise ConfigError(
+            f"{name}: {key} is {value!r}", hint=f'it is one of {", ".join(modes)}: {key} = "deny"'
+        )
     if kind == "bool":
         if isinstance(value, bool):
             return value

@@ -12,7 +12,11 @@ QuireError
  ├── HostError               the host process could not be reached or started
  ├── StorageError            the disk said no
  ├── GitError                git, or what is in a repository, said no
- └── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ForgeError              a forge (local, Gitea, GitHub) said no, or nothing
+ ├── ModelError              the configured language model said no, or nothing of use
+ ├── Declined                a person was asked and did not want to answer
+ ├── Refused                 the workspace's policy says no to a tool call of a cell
+ └── ToolError               a tool call was allowed and could not be done
 """
 
 from __future__ import annotations
@@ -92,3 +96,19 @@ class GitError(QuireError):
 
 class ForgeError(QuireError):
     code = "forge"
+
+
+class ModelError(QuireError):
+    code = "model"
+
+
+class Declined(QuireError):
+    code = "declined"
+
+
+class Refused(QuireError):
+    code = "refused"
+
+
+class ToolError(QuireError):
+    code = "tool"

@@ -1,5 +1,6 @@
-"""`from quire.runtime import glue, run`: the engine's side door, for use inside cells."""
+"""`from quire.runtime import terminal, ask, run, glue, …`: what cells can ask of the engine."""
 
-from .kernel.inside.runtime import RunResults, TaskFailed, glue, run
+from .kernel.inside import runtime as _runtime
+from .kernel.inside.runtime import *  # noqa: F403 - the same names, whatever they are
 
-__all__ = ["RunResults", "TaskFailed", "glue", "run"]
+__all__ = list(_runtime.__all__)

@@ -48,6 +48,7 @@ class LiveSession:
     parameters: Mapping[str, Any]
     line: Line
     spec: KernelSpec
+    calls: Any = None  # answers what its cells ask for
 
 
 class Engine:
@@ -123,13 +124,16 @@ class Workspace:
         world: Mapping[str, Any] | None = None,
         asker: Asker | None = None,
         say: Callable[[str], None] | None = None,
+        settings: config.Config | None = None,
     ) -> None:
+        """`settings`: instead of what the configuration says by now."""
         self.cwd = Path(cwd) if cwd is not None else Path.cwd()
         self.env = dict(os.environ if env is None else env)
         self.root = Path(root) if root is not None else Path(find_root(str(self.cwd)))
         self._engine = engine
         # What else kernels should have of the caller's process; empty: what they inherit.
         self.world = dict(world or {})
+        self._settings = settings
         # Who answers when a task, or what it needs, has a question.
         self.asker: Asker = asker or Nobody()
         # Told what takes a while before a run begins.
@@ -137,7 +141,7 @@ class Workspace:
 
     @cached_property
     def config(self) -> config.Config:
-        return config.read(self.root)
+        return self._settings or config.read(self.root)
 
     @cached_property
     def repository(self) -> Repository | None:
@@ -187,7 +191,7 @@ class Workspace:
     @cached_property
     def environments(self) -> Environments:
         """What was made for tasks that declare what they need."""
-        return Environments.of(self.env)
+        return Environments.of(self.env, self.root)
 
     @property
     def snapshot_budget(self) -> Budget:

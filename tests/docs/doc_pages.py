@@ -28,6 +28,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What agents read. It is run like the others, but an option told only there is not documented.
+SKILL = sorted((ROOT / "src" / "quire" / "shipped" / "skill").rglob("*.md"))
 
 _DIRECTIVE = re.compile(r"<!-- *(file|exit|run): *(.+?) *-->|<!-- *(output varies) *-->")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 import pytest
-from doc_pages import PAGES, ROOT, Block, Page, matches, read
+from doc_pages import PAGES, ROOT, SKILL, Block, Page, matches, read
 
 import quire
 import quire.runtime
@@ -39,7 +39,8 @@ NOT_RUN = {
     "python -m bash_kernel.install": "changes the environment; the page has its own kernel spec",
 }
 READ = [read(path) for path in PAGES]
-BLOCKS = [(page, block) for page in READ for block in page.blocks]
+RUN = [*READ, *(read(path) for path in SKILL)]
+BLOCKS = [(page, block) for page in RUN for block in page.blocks]
 RUNNING = next(page for page in READ if page.path.name == "running.md")
 
 
@@ -116,7 +117,7 @@ def run_python(scratch: Scratch, block: Block, after: Block | None, where: str) 
         assert matches(after.text, output), f"{where}\n{shown}"
 
 
-@pytest.mark.parametrize("page", READ, ids=lambda page: page.path.name)
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.path.name)
 def test_what_the_page_shows_happens(
     page: Page, scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +207,7 @@ def check_call(line: str, where: str) -> None:
     assert not unknown, f"{where}: `{line}`: {name} has no {' '.join(unknown)}"
 
 
-@pytest.mark.parametrize("page", READ, ids=lambda page: page.path.name)
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.path.name)
 def test_commands_in_the_text_exist(page: Page) -> None:
     for span in page.spans():
         if span.startswith("quire "):
@@ -414,6 +415,15 @@ def test_every_json_key_of_proof_is_documented(scratch: Scratch) -> None:
     assert not undocumented(dict.fromkeys(runs), "`quire verify`")
 
 
+def test_every_json_key_of_creating_is_documented(scratch: Scratch) -> None:
+    told = json.loads(scratch.quire("new", "Alert above 5", "--json").stdout)
+    assert told["parameters"]
+    assert told["waiting"]
+    assert not undocumented(told, "`quire new`")
+    installed = json.loads(scratch.quire("skill", "install", "--json").stdout)
+    assert not undocumented(installed, "`quire skill install`")
+
+
 def test_reasons_why_there_is_no_way_back_are_documented() -> None:
     page = next(page for page in READ if page.path.name == "rewind.md")
     table = page.section("When there is no way back")
@@ -455,7 +465,7 @@ def test_public_names_are_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*PAGES, ROOT / "AGENTS.md", ROOT / "CHANGELOG.md"], ids=lambda p: p.name
+    "path", [*PAGES, *SKILL, ROOT / "AGENTS.md", ROOT / "CHANGELOG.md"], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from jupytext_oracle import ours, theirs
 from notebooks import CONTINUED, CONVERTED_LINES, HEADER, LINES, MARKERS, SCRIPTS
 
+from growth import lines_run
 from quire.document import percent
 from quire.errors import DocumentError
 
@@ -159,23 +159,19 @@ def test_reading_imports_nothing_heavy():
 
 
 def test_cost_is_linear():
-    def best(cells: int) -> float:
+    def cost(cells: int) -> int:
         text = "".join(f"# %% step {n}\n# why\nx{n} = {n}\n\n" for n in range(cells))
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            assert len(percent.loads(text).cells) == cells
-            times.append(time.perf_counter() - start)
-        return min(times)
+        return lines_run(lambda: percent.loads(text))
 
-    small, large = best(200), best(1600)
-    assert large < small * 8 * 3
-    # The goal is 0.03 ms; a busy machine gets room.
-    assert large / 1600 < 0.0002
+    cost(10)  # what is done once is done now
+    assert cost(1600) < 8 * 1.2 * cost(200)
 
 
 def test_many_unclosed_fences_stay_linear():
-    text = "# %% [markdown]\n" + "# ```a\n" * 4000 + "# %%\n" + "# %% [markdown]\n# ~~~\n" * 2000
-    start = time.perf_counter()
-    percent.loads(text)
-    assert time.perf_counter() - start < 2
+    def cost(fences: int) -> int:
+        opened = "# %% [markdown]\n" + "# ```a\n" * (2 * fences)
+        text = opened + "# %%\n" + "# %% [markdown]\n# ~~~\n" * fences
+        return lines_run(lambda: percent.loads(text))
+
+    cost(10)
+    assert cost(1600) < 8 * 1.2 * cost(200)

@@ -77,12 +77,9 @@ def test_as_a_user_does_it(scratch: Scratch) -> None:
     assert "mend it, then go on from there: quire run t.py --resume" in done.stdout
     assert "(for 30 min)" in done.stdout
     scratch.write("t.py", f"# %%\n{cell('a', 'n = 1')}\nprint('one')\n# %% bad\nprint(n + 1)\n")
-    began = time.monotonic()
     done = scratch.quire("run", "t.py", "--resume", "last")
-    took = time.monotonic() - began
     assert done.returncode == 0, done.stderr
     assert "1 carried over from" in done.stdout
-    assert took < 2
     shown = scratch.quire("show", "last").stdout
     assert "resumed: goes on with " in shown
     assert counted(scratch.root) == ["a"]

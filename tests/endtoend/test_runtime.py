@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from desk import Desk, shown
+from knock import say
 
 import quire
 from quire.runs.events import OutputAdded
@@ -350,41 +350,42 @@ def wait_for(done: Any, timeout: float = 10.0) -> None:
     raise AssertionError("it did not happen in time")
 
 
-def call(address: str, **request: Any) -> Any:
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(10)
-        sock.connect(address.replace("@", "\0", 1))
-        sock.sendall(json.dumps(request).encode() + b"\n")
-        return json.loads(sock.makefile().readline())
-
-
-WHERE = "import sys, json\nprint(json.dumps(sys.modules['_quire_inside'].context))"
+WHERE = """
+import json, sys
+context = sys.modules["_quire_inside"].context
+open("line", "w").write(json.dumps({k: context[k] for k in ("socket", "line", "token")}))
+"""
+# What only the kernel itself may do, tried from a process that knows all it knows.
+CHILD_CALL = """
+import json, subprocess, sys
+code = "import sys; sys.path.insert(0, sys.argv[1]); from knock import *; "
+code += "print(json.dumps(say(json.load(open('line')), 'run', path='child.py')))"
+done = subprocess.run([sys.executable, "-c", code, KNOCK], capture_output=True, text=True)
+print(done.stdout + done.stderr)
+"""
 
 
 def test_only_the_run_itself_may_call_and_only_while_it_runs(desk: Desk) -> None:
-    """The token is masked in what is printed, so the cell passes it on through a file."""
     desk.write("child.py", CHILD)
-    desk.cells("t.py", WHERE.replace("print(", "open('line', 'w').write("), "print('end')")
-    arguments = {"path": "child.py", "cwd": str(desk.root), "parameters": {}}
-    told: dict[str, str] = {}
+    knocking = f"KNOCK = {str(Path(__file__).parent)!r}"
+    desk.cells("t.py", WHERE, "print('between')", knocking + CHILD_CALL)
     answers: dict[str, Any] = {}
+    told: dict[str, str] = {}
     for event in quire.NotebookExecutor("t.py", workspace=desk.workspace()):
         if isinstance(event, OutputAdded) and not told:
             told = json.loads((desk.root / "line").read_text())
-            answers["mine"] = call(
-                told["socket"], token=told["token"], call="run", arguments=arguments
-            )
-            answers["wrong"] = call(told["socket"], token="x", call="run", arguments=arguments)
-            answers["none"] = call(told["socket"], call="run", arguments=arguments)
-            answers["other"] = call(told["socket"], token=told["token"], call="burn")
-            answers["odd"] = call(told["socket"], token=told["token"], call="run", arguments={})
-    answers["late"] = call(told["socket"], token=told["token"], call="run", arguments=arguments)
-    assert answers["mine"]["value"]["results"]["double"] == 2
-    for name in ("wrong", "none", "late"):
+            answers["not the kernel"] = say(told, "run", path="child.py")
+            answers["wrong"] = say({**told, "token": "x"}, "run", path="child.py")
+    answers["late"] = say(told, "run", path="child.py")
+    store = desk.workspace().runs
+    record = store.read(store.find("last"))
+    answers["child"] = shown(record)
+    assert "from a child process of the kernel" in str(answers["not the kernel"])
+    assert "from a child process of the kernel" in str(answers["child"])
+    for name in ("wrong", "late"):
         assert "this run is over, or the call is not from its kernel" in str(answers[name])
-    assert "there is no call 'burn'" in str(answers["other"])
-    assert "takes a path and parameters" in str(answers["odd"])
-    assert len(desk.workspace().runs.ids()) == 2
+    assert len(store.ids()) == 1
+    assert [(call.ok, call.refused) for call in record.tool_calls] == [(False, True)] * 3
 
 
 def test_the_line_is_not_in_the_environment_of_what_a_cell_starts(desk: Desk) -> None:
@@ -396,7 +397,7 @@ def test_in_a_jupyter_kernel_too(desk: Desk) -> None:
     desk.write("child.py", CHILD)
     record = desk.ran(
         f"{GLUE}\n{RUN}\nglue('child', run('child.py', n=3)['double'])",
-        "import os; print(os.environ['QUIRE_CALL_TOKEN'])",
+        "import sys; print(sys.modules['_quire_inside'].context['token'])",
         "try:\n    run('no.py')\nexcept RuntimeError as e:\n    print(e)",
         kernel="python3",
     )
@@ -409,11 +410,8 @@ def test_in_a_jupyter_kernel_too(desk: Desk) -> None:
     assert child["parent"] == record.run_id
 
 
-def test_outside_of_a_run_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("QUIRE_CALL_SOCKET", "QUIRE_CALL_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def test_outside_of_a_run_it_says_so() -> None:
     from quire.runtime import run
 
     with pytest.raises(RuntimeError, match="works in a cell that Quire runs"):
         run("t.py")
-    assert os.getcwd()

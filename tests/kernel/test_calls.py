@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import hmac
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 
 from quire.errors import UsageError
-from quire.kernel.calls import CallServer, HungUp, Line
+from quire.kernel.calls import MOST_OF_ONE, CallServer, HungUp, Line
 
 
 @pytest.fixture
@@ -26,16 +30,49 @@ def connect(line: Line) -> socket.socket:
     return sock
 
 
+def read_line(sock: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith(b"\n"):
+        data = sock.recv(1 << 16)
+        if not data:
+            break
+        found += data
+    return found
+
+
+def request(line: Line, challenge: bytes, body: bytes, token: str | None = None) -> bytes:
+    key = (token or line.token).encode("utf-8", "replace")
+    proof = hmac.new(key, challenge + body, "sha256").hexdigest()
+    return f"{line.name} {proof} {len(body)}\n".encode() + body
+
+
 def exchange(line: Line, data: bytes) -> Any:
+    """What comes back for these bytes, whatever they are."""
     with connect(line) as sock:
-        sock.sendall(data)
-        answer = sock.makefile("rb").readline()
+        read_line(sock)
+        try:
+            sock.sendall(data)
+            sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it may hang up before everything is sent
+        answer = read_line(sock)
     return json.loads(answer) if answer else None
 
 
+def body_of(name: str, **arguments: Any) -> bytes:
+    return json.dumps({"call": name, "arguments": arguments}).encode()
+
+
 def call(line: Line, name: str = "echo", token: str | None = None, **arguments: Any) -> Any:
-    request = {"token": token or line.token, "call": name, "arguments": arguments}
-    return exchange(line, json.dumps(request).encode() + b"\n")
+    return say(line, body_of(name, **arguments), token)
+
+
+def say(line: Line, body: bytes, token: str | None = None) -> Any:
+    with connect(line) as sock:
+        challenge = read_line(sock)[:-1]
+        sock.sendall(request(line, challenge, body, token))
+        answer = read_line(sock)
+    return json.loads(answer) if answer else None
 
 
 def echo(name: str, arguments: Any, hung_up: HungUp) -> Any:
@@ -77,26 +114,138 @@ def test_after_the_end_of_a_run_it_is_refused(server: CallServer) -> None:
     assert "value" in call(other)
 
 
-@pytest.mark.parametrize(
-    "data", [b"\n", b"{\n", b"[]\n", b"null\n", b'"x"\n', b"\xff\n", b"{}\n", b"[" * 5000 + b"\n"]
-)
+NONSENSE = {
+    "nothing": b"",
+    "a line": b"\n",
+    "one word": b"x\n",
+    "no size": b"a b c\n",
+    "a negative size": b"a b -1\n",
+    "a huge size": b"a b 99999999999999999999\n",
+    "another protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no UTF-8": b"\xff\xfe \x00 3\nabc",
+    "an endless header": b"x" * 100_000,
+    "less than it says": b"a b 100\nabc",
+    "more than it says": b"a b 1\nabc",
+    "too much": b"a b 16777217\n" + b"x" * (1 << 20),
+}
+
+
+@pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_is_refused_and_does_no_harm(server: CallServer, data: bytes) -> None:
     line = server.register(echo)
-    assert "error" in exchange(line, data)
+    assert exchange(line, data)["error"]["code"] == "refused"
     assert "value" in call(line)
 
 
-def test_too_large_a_call_is_refused(server: CallServer) -> None:
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b"{}", b"[" * 100_000, b'{"call": 3}']
+)
+def test_what_is_no_call_is_refused_and_told(server: CallServer, body: bytes) -> None:
+    told: list[str] = []
+    line = server.register(echo, turned_away=told.append)
+    assert say(line, body)["error"]["message"] == "that is not a call"
+    assert told == ["that is not a call"]
+    assert "value" in call(line)
+
+
+def test_what_was_sent_once_cannot_be_sent_again(server: CallServer) -> None:
+    """Each connection has its own challenge: a recording proves nothing."""
+    told: list[str] = []
+    line = server.register(echo, turned_away=told.append)
+    body = body_of("echo", x=1)
+    with connect(line) as sock:
+        recorded = request(line, read_line(sock)[:-1], body)
+        sock.sendall(recorded)
+        assert json.loads(read_line(sock))["value"] == {"call": "echo", "x": 1}
+    assert exchange(line, recorded)["error"]["message"] == REFUSED
+    assert told == [REFUSED]
+
+
+def test_a_changed_call_is_refused(server: CallServer) -> None:
     line = server.register(echo)
     with connect(line) as sock:
-        # The server may hang up before everything is sent.
+        sent = request(line, read_line(sock)[:-1], body_of("echo", x=1))
+        sock.sendall(sent.replace(b'"x": 1', b'"x": 2'))
+        assert json.loads(read_line(sock))["error"]["message"] == REFUSED
+
+
+CHILD = """
+import sys; sys.path.insert(0, sys.argv[1])
+from test_calls import *
+print(json.dumps(call(Line(*sys.argv[2:]))))
+"""
+
+
+def from_a_child(line: Line) -> Any:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            CHILD,
+            os.path.dirname(__file__),
+            line.socket,
+            line.name,
+            line.token,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_only_the_process_it_is_for_may_call(server: CallServer) -> None:
+    """Though a child knows everything that its parent does."""
+    told: list[str] = []
+    mine = server.register(echo, pid=os.getpid, turned_away=told.append)
+    assert "value" in call(mine)
+    assert "child process" in from_a_child(mine)["error"]["message"]
+    assert len(told) == 1
+    nobody = server.register(echo, pid=lambda: 0)
+    assert "error" in call(nobody)
+
+
+def test_the_first_to_call_is_the_one_where_that_is_not_known(server: CallServer) -> None:
+    line = server.register(echo)
+    assert call(line, name="hello") == {"value": None}
+    assert "child process" in from_a_child(line)["error"]["message"]
+    server.expect(line)
+    assert "value" in from_a_child(line)
+    assert "error" in call(line)
+
+
+def test_a_stranger_is_told_to_the_run_it_came_from(server: CallServer) -> None:
+    told: list[str] = []
+    line = server.register(echo, pid=os.getpid, turned_away=told.append)
+    gone = server.register(echo)
+    server.forget(gone)
+    assert call(gone)["error"]["message"] == REFUSED
+    assert told == [REFUSED]
+    server.forget(line)
+    call(line)
+    assert server.strangers == 1
+
+
+def test_a_flood_of_connections_is_held_off(server: CallServer) -> None:
+    line = server.register(echo)
+    held: list[socket.socket] = []
+    try:
+        for _ in range(200):
+            held.append(connect(line))
+            if not read_line(held[-1]):
+                break
+        assert len(held) == MOST_OF_ONE + 1
+    finally:
+        for sock in held:
+            sock.close()
+    for _ in range(1_000):
         try:
-            sock.sendall(b"x" * (9 << 20) + b"\n")
-            answer = sock.makefile("rb").readline()
-        except (BrokenPipeError, ConnectionResetError):
-            answer = b""
-    assert not answer or b"error" in answer
-    assert "value" in call(line)
+            assert "value" in call(line)
+            break
+        except OSError:
+            threading.Event().wait(0.005)
+    else:
+        raise AssertionError("it does not answer any more")
 
 
 def test_what_goes_wrong_is_told(server: CallServer) -> None:
@@ -140,9 +289,11 @@ def test_a_caller_that_leaves_is_noticed(server: CallServer) -> None:
 
     line = server.register(wait)
     with connect(line) as sock:
-        request = {"token": line.token, "call": "wait", "arguments": {}}
-        sock.sendall(json.dumps(request).encode() + b"\n")
+        challenge = read_line(sock)[:-1]
+        sock.sendall(request(line, challenge, body_of("wait")))
         assert begun.wait(10)
+        # What is sent after the call does not hide that the caller has gone.
+        sock.sendall(b"more")
         assert not noticed.is_set()
     assert noticed.wait(10)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,15 +10,18 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from quire.errors import KernelError, KernelNotFound
-from quire.kernel.jupyter import JupyterKernel
+from quire.kernel.jupyter import PREPARE_IPYKERNEL, JupyterKernel
 from quire.kernel.kernelspecs import find, installed
 from quire.kernel.protocol import KernelSpec
 from quire.runs.events import CellFinished, OutputAdded
@@ -244,3 +248,78 @@ def test_a_reader_that_stands_still_loses_nothing(env: dict[str, str], tmp_path:
     reader.send_signal(signal.SIGCONT)
     _, complaint = reader.communicate(timeout=30)
     assert reader.returncode == 0, complaint
+
+
+class Copied:
+    """What ipykernel has for stdout, with a thread that reads the end of a cell in one go."""
+
+    def __init__(self) -> None:
+        self._fid, self._original_stdstream_fd = os.pipe()
+        self.watch_fd_thread = threading.Thread(target=self.copy, daemon=True)
+        self.over = threading.Event()
+        self.said: list[tuple[str, bool]] = []
+        self.end_of_cell: Any = None
+
+    def _flush_buffers(self) -> list[Any]:
+        return []
+
+    def copy(self) -> None:
+        said = ""
+        while said.count("\0") < 2:  # the marker has one at either end
+            said += os.read(self._fid, 100).decode()
+        self.write(said)  # type: ignore[attr-defined]
+
+    def published(self, text: str) -> None:
+        self.said.append((text, self.over.wait(0.3)))
+
+    def register(self, _: str, end_of_cell: Any) -> None:
+        self.end_of_cell = end_of_cell
+
+
+def test_a_cell_is_not_over_before_what_its_child_said_last_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = Copied()
+    stream.write = stream.published  # type: ignore[attr-defined]
+    publisher = SimpleNamespace(schedule=lambda _: None)
+    shell = SimpleNamespace(events=stream, kernel=SimpleNamespace(iopub_thread=publisher))
+    names: dict[str, Any] = {"get_ipython": lambda: shell}
+    exec(PREPARE_IPYKERNEL, names)
+
+    async def prepare() -> None:
+        names["prepare"]("\0marker\0")
+
+    with monkeypatch.context() as patched, warnings.catch_warnings():
+        patched.setattr(sys, "stdout", stream)
+        patched.setattr(sys, "stderr", None)
+        asyncio.run(prepare())
+    os.write(stream._original_stdstream_fd, b"last")
+    stream.watch_fd_thread.start()
+    stream.end_of_cell()
+    stream.over.set()
+    stream.watch_fd_thread.join()
+    assert stream.said == [("last", False)]
+
+
+def test_a_kernel_that_forgets_to_publish_is_reminded(env: dict[str, str], tmp_path: Path) -> None:
+    """Its publishing thread sleeps on, as it now and then does on a busy machine."""
+    forgetful = textwrap.dedent("""
+        kernel = get_ipython().kernel
+        publish, thread = kernel._publish_status, kernel.iopub_thread
+        def forget(status, *args, **options):
+            if status != "idle":
+                return publish(status, *args, **options)
+            kernel._publish_status = publish
+            schedule, thread.schedule = thread.schedule, thread._events.append  # nobody is woken
+            try:
+                publish(status, *args, **options)
+            finally:
+                thread.schedule = schedule
+        kernel._publish_status = forget
+        print("said")
+    """)
+    with JupyterKernel.start(KernelSpec(tmp_path, env)) as kernel:
+        for _ in range(2):
+            events = [event for event in kernel.execute(forgetful, "c") if event is not None]
+            assert [type(event) for event in events] == [OutputAdded, CellFinished]
+            assert play(kernel, "print('here')")[0] == "here\n"

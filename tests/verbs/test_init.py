@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.document import formats
+from quire.document.draft import draft
 from quire.verbs import init as verb
 from quire.verbs.gitsetup import Program
-from quire.verbs.new import skeleton, slug
+from quire.verbs.new import slug
 from quire.workspace import Workspace
 from scratch import Scratch
 
@@ -539,16 +540,14 @@ def test_a_new_task_runs_as_it_is(repo: Scratch) -> None:
     doc = formats.loads(path.read_text(), ".py")
     assert doc.title == "Report the health of this machine"
     wanted = json.loads(repo.quire("params", str(path), "--json").stdout)
-    assert {p["name"]: p["type"] for p in wanted} == {
-        "limit": "int",
-        "threshold": "float",
-        "label": "str",
-    }
+    assert {p["name"]: p["type"] for p in wanted} == {"limit": "int"}
     code, told = repo.run(str(path))
     assert (code, told["outcome"]) == (0, "ok")
-    assert told["results"] == {"items": 10, "share": 0.6, "status": "ok"}
-    code, told = repo.run(str(path), "-p", "limit", "1", "-p", "threshold", "1.0")
-    assert told["results"]["status"] == "ok"
+    shown = told["results"].pop("shown")
+    assert told["results"] == {"items": 10, "source": "example", "status": "ok"}
+    assert [item["value"] for item in shown] == list(range(10, 0, -1))
+    code, told = repo.run(str(path), "-p", "limit", "1")
+    assert len(told["results"]["shown"]) == 1
 
 
 def test_a_new_task_is_never_written_over_anything(repo: Scratch) -> None:
@@ -564,10 +563,9 @@ def test_a_new_task_is_never_written_over_anything(repo: Scratch) -> None:
 
 def test_new_with_a_path(repo: Scratch) -> None:
     done = repo.quire("new", "A thing", "--path", "notebooks/deep/er/thing.py", "--json")
-    assert json.loads(done.stdout) == {
-        "path": str(repo.root / "notebooks/deep/er/thing.py"),
-        "title": "A thing",
-    }
+    told = json.loads(done.stdout)
+    assert told["path"] == str(repo.root / "notebooks/deep/er/thing.py")
+    assert told["title"] == "A thing"
     assert (repo.root / "notebooks/deep/er/thing.py").is_file()
 
 
@@ -624,8 +622,8 @@ def test_any_text_gives_a_name_and_a_task(text: str) -> None:
     assert re.fullmatch(r"[a-z0-9_]{1,70}", name)
     title = " ".join(text.split()) or "x"
     if not any(c in title for c in "\x1c\x1d\x1e\x1f\x85\u2028\u2029\r\n"):
-        doc = formats.loads(skeleton(f"T {title}", title), ".py")
-        assert [c.kind for c in doc.cells].count("code") == 4
+        doc = formats.loads(draft([f"T {title}", title]).text, ".py")
+        assert [c.kind for c in doc.cells].count("code") == 5
 
 
 def test_names_that_cannot_be_said_in_ascii_differ() -> None:
@@ -638,7 +636,7 @@ def test_a_description_cannot_bring_cells_of_its_own(repo: Scratch) -> None:
     assert done.returncode == 0, done.stderr
     path = Path(json.loads(done.stdout)["path"])
     doc = formats.loads(path.read_text(), ".py")
-    assert [c.kind for c in doc.cells].count("code") == 4
+    assert [c.kind for c in doc.cells].count("code") == 5
     assert not any("import os" in c.source for c in doc.cells if c.kind == "code")
     assert repo.run(str(path))[0] == 0
 

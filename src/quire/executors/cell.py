@@ -36,6 +36,33 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class Calls(Protocol):
+    """Answers what cells ask of the engine, while they run and no longer."""
+
+    def open(self, cell: str, tell: Callable[[Event], object]) -> None:
+        """From now on, and `tell` hears of it from other threads."""
+        ...
+
+    def close(self) -> None:
+        """No more. Calls under way have ended, and were told of, when it returns."""
+        ...
+
+    def leftover(self) -> list[Event]:
+        """What there is still to tell after the last cell."""
+        ...
+
+
+class NoCalls:
+    def open(self, cell: str, tell: Callable[[Event], object]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def leftover(self) -> list[Event]:
+        return []
+
+
 @dataclass(slots=True)
 class Limit:
     """When a cell has to be over, and how to say that it was not."""
@@ -67,6 +94,7 @@ class CellRunner:
     grace: float = 2.0
     # What others have to say about this run while it goes on: tool calls, warnings.
     inbox: SimpleQueue[Event] = field(default_factory=SimpleQueue)
+    calls: Calls = field(default_factory=NoCalls)
     current: str = ""
     began: float | None = None  # when the cell under way did
     outcome: Outcome = "ok"
@@ -82,13 +110,19 @@ class CellRunner:
         began = self.began = time.monotonic()
         yield CellStarted(cell.id, self.at())
         if cell.source.strip():
-            yield from self._executed(cell, limit, began, aside)
+            self.calls.open(cell.id, self.inbox.put)
+            try:
+                yield from self._executed(cell, limit, began, aside)
+            finally:
+                self.calls.close()
         else:
             yield CellFinished(cell.id, "ok", at=self.at())
         self.began = None
 
     def abandoned(self) -> Iterator[Event]:
         """How a cell ends that nobody follows any more. The kernel is the caller's to end."""
+        self.calls.close()
+        yield from self.waiting()
         if self.began is not None:
             yield from self.sieve.end_cell(self.current)
             duration = round(time.monotonic() - self.began, 6)
@@ -98,6 +132,8 @@ class CellRunner:
     def _executed(self, cell: Cell, limit: Limit, began: float, aside: bool) -> Iterator[Event]:
         stopping: _Stopping | None = None
         for event in self.kernel.execute(cell.source, cell.id, tick=TICK, aside=aside):
+            if isinstance(event, CellFinished | KernelDied):
+                self.calls.close()
             yield from self.waiting()
             if isinstance(event, CellFinished):
                 duration = round(time.monotonic() - began, 6)

@@ -14,7 +14,7 @@ from ..kernel.protocol import Kernel
 from ..runs.events import CellFinished, Event, RunFinished, RunStarted, Warned
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
-from .cell import Cancel, CellRunner, Limit, utc_now
+from .cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 from .resume import Resume, Trail, carry_over
 
 __all__ = ["Cancel", "LocalExecutor", "utc_now"]
@@ -34,13 +34,19 @@ class LocalExecutor:
     trail: Trail | None = None  # where states are set aside, so that the run can be resumed
     resume: Resume | None = None
     origin: Future[Sequence[Event]] | None = None  # being found out while the cells run
+    calls: Calls = field(default_factory=NoCalls)  # answers what the cells ask for
     runner: CellRunner = field(init=False)
     _began: float = 0.0
     _deadline: float | None = None
 
     def __post_init__(self) -> None:
         self.runner = CellRunner(
-            self.kernel, self.sieve, self.cancel, self.now, self.plan.limits.grace
+            self.kernel,
+            self.sieve,
+            self.cancel,
+            self.now,
+            self.plan.limits.grace,
+            calls=self.calls,
         )
 
     @property
@@ -81,6 +87,7 @@ class LocalExecutor:
             if runner.stop:
                 break
         yield from runner.waiting()
+        yield from self.calls.leftover()
         yield from self._origin(wait=True)
         if (
             self.trail is not None

@@ -29,7 +29,7 @@ from ..runs.events import (
     Rewound,
 )
 from ..runs.sieve import Sieve
-from .cell import Cancel, CellRunner, Limit, utc_now
+from .cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 
 
 @dataclass(slots=True)
@@ -150,8 +150,10 @@ class Session:
         *,
         budget: Budget | None = None,
         now: Callable[[], datetime] = utc_now,
+        calls: Calls | None = None,
     ) -> None:
         self.name = name
+        self.calls: Calls = calls or NoCalls()
         self.start = start
         self.sieve = sieve
         self.now = now
@@ -238,7 +240,7 @@ class Session:
             cell.id, execution.order, index, mask(cell.title), mask(cell.source), self.at()
         )
         self.executions.append(execution)
-        runner = CellRunner(self.kernel, self.sieve, cancel, self.now)
+        runner = CellRunner(self.kernel, self.sieve, cancel, self.now, calls=self.calls)
         limit = Limit()
         if cell_timeout is not None:
             limit = Limit(

@@ -1,12 +1,18 @@
 """Calls from inside a kernel to the process that runs it, over a Unix socket with a run's token.
 
-One line of JSON each way. The server knows nothing of what the calls do: a run registers what it
-answers, and takes it back when it ends.
+A connection is one call. We begin with a challenge; the caller answers with the name of its line, a
+digest of challenge, call and token, and the call as JSON; we end with one line of JSON. So a token
+never travels, and a call that was recorded cannot be made again. The caller must also be the very
+process that the line was made for: its children have its memory, and no say.
+
+The server knows nothing of what the calls do: a run registers what it answers, and takes it back
+when it ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import hmac
 import json
 import os
@@ -15,13 +21,23 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import QuireError
+from ..errors import QuireError, Refused
 
-REQUEST_LIMIT = 8 << 20
+REQUEST_LIMIT = 16 << 20  # bytes
+HEADER_LIMIT = 256
+PATIENCE = 10.0  # seconds that a caller may take to say its call, and to take its answer
+MOST_OF_ONE = 64  # connections of one process at a time
+MOST = 512  # and of all
+
+_GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+HELLO = "hello"  # only says which process a line is for
+STRANGER = "this run is over, or the call is not from its kernel"
 
 
 class HungUp:
@@ -32,9 +48,12 @@ class HungUp:
 
     def is_set(self) -> bool:
         waiting = select.poll()  # select() knows no descriptor beyond 1,023
-        waiting.register(self._sock, select.POLLIN)
-        if not waiting.poll(0):
+        waiting.register(self._sock, select.POLLIN | _GONE)
+        ready = waiting.poll(0)
+        if not ready:
             return False
+        if ready[0][1] & _GONE:
+            return True
         with contextlib.suppress(BlockingIOError):
             return not self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         return False
@@ -48,31 +67,69 @@ class Line:
     """What a kernel needs to call: it is in the kernel's memory, not in its environment."""
 
     socket: str
+    name: str
     token: str
 
     def as_context(self) -> dict[str, str]:
-        return {"socket": self.socket, "token": self.token}
+        return {"socket": self.socket, "line": self.name, "token": self.token}
+
+
+@dataclass(slots=True)
+class _Registered:
+    line: Line
+    answer: Answer
+    # The process it is for, as that is now. Without it the first to call rightly is.
+    pid: Callable[[], int] | None
+    turned_away: Callable[[str], object]  # told why a call on this line was no call
+    first: int = 0
+
+    def is_for(self, pid: int) -> bool:
+        if self.pid is not None:
+            return pid == self.pid()
+        self.first = self.first or pid
+        return pid == self.first
+
+    def is_near(self, pid: int) -> bool:
+        """Whether a process is its kernel or was started by it: a kernel leads a session."""
+        kernel = self.pid() if self.pid is not None else self.first
+        with contextlib.suppress(OSError):
+            return bool(kernel) and kernel in (pid, os.getsid(pid))
+        return False
 
 
 class CallServer:
     def __init__(self) -> None:
-        self._answers: dict[str, Answer] = {}
+        self._lines: dict[str, _Registered] = {}
         self._lock = threading.Lock()
         self._address = ""
         self._listener: socket.socket | None = None
         self._thread: threading.Thread | None = None
+        self._open: Counter[int] = Counter()
+        self.strangers = 0  # calls that belonged to no run of ours
 
-    def register(self, answer: Answer) -> Line:
+    def register(
+        self,
+        answer: Answer,
+        *,
+        pid: Callable[[], int] | None = None,
+        turned_away: Callable[[str], object] = lambda _: None,
+    ) -> Line:
         with self._lock:
             if self._listener is None:
                 self._listen()
-            token = secrets.token_urlsafe(24)
-            self._answers[token] = answer
-            return Line(self._address, token)
+            line = Line(self._address, secrets.token_hex(8), secrets.token_urlsafe(24))
+            self._lines[line.name] = _Registered(line, answer, pid, turned_away)
+            return line
 
     def forget(self, line: Line) -> None:
         with self._lock:
-            self._answers.pop(line.token, None)
+            self._lines.pop(line.name, None)
+
+    def expect(self, line: Line) -> None:
+        """A new process will have the line: where it is not known which, the next to say so."""
+        with self._lock:
+            if line.name in self._lines:
+                self._lines[line.name].first = 0
 
     def _listen(self) -> None:
         # An abstract address: no file that a kill could leave behind. It has no permissions, so
@@ -96,42 +153,83 @@ class CallServer:
                 sock.close()
                 listener.close()
                 return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            pid, uid = _peer(sock)
+            with self._lock:
+                full = self._open[pid] >= MOST_OF_ONE or self._open.total() >= MOST
+                self._open[pid] += not full
+            if full or uid != os.getuid():
+                sock.close()
+                if not full:
+                    self._left(pid)
+                self._turn_away(None, pid, "there were too many calls at a time")
+                continue
+            threading.Thread(target=self._serve, args=(sock, pid), daemon=True).start()
 
-    def _serve(self, sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError):
-            if _user(sock) != os.getuid():
-                return
-            request = _read(sock)
-            reply = json.dumps(self._reply(request, HungUp(sock)), default=str)
-            sock.sendall(reply.encode() + b"\n")
+    def _left(self, pid: int) -> None:
+        with self._lock:
+            self._open[pid] -= 1
+            if not self._open[pid]:
+                del self._open[pid]
 
-    def _reply(self, request: Any, hung_up: HungUp) -> dict[str, Any]:
-        if not isinstance(request, dict):
-            return _refusal("call", "that is not a call")
-        answer = self._answer_for(str(request.get("token", "")))
-        if answer is None:
-            return _refusal("call", "this run is over, or the call is not from its kernel")
+    def _serve(self, sock: socket.socket, pid: int) -> None:
         try:
-            value = answer(str(request.get("call")), request.get("arguments") or {}, hung_up)
+            with sock, contextlib.suppress(OSError):
+                sock.settimeout(PATIENCE)
+                reply = json.dumps(self._reply(sock, pid), default=str)
+                sock.settimeout(PATIENCE)
+                sock.sendall(reply.encode() + b"\n")
+                # What was not read of a refused call would make the system drop the answer.
+                _drain(sock)
+        finally:
+            self._left(pid)
+
+    def _reply(self, sock: socket.socket, pid: int) -> dict[str, Any]:
+        challenge = secrets.token_hex(16).encode()
+        sock.sendall(challenge + b"\n")
+        try:
+            name, proof, body = _read(sock)
+        except ValueError as error:
+            return self._turn_away(None, pid, str(error))
+        with self._lock:
+            found = self._lines.get(name)
+        if found is None:
+            return self._turn_away(None, pid, STRANGER)
+        wanted = hmac.new(found.line.token.encode(), challenge + body, hashlib.sha256).hexdigest()
+        if not hmac.compare_digest(wanted.encode(), proof.encode("utf-8", "replace")):
+            return self._turn_away(found, pid, STRANGER)
+        if not found.is_for(pid):
+            return self._turn_away(found, pid, "the call is from a child process of the kernel")
+        request = _loads(body)
+        if not isinstance(request, dict) or not isinstance(request.get("call"), str):
+            return self._turn_away(found, pid, "that is not a call")
+        if request["call"] == HELLO:
+            return {"value": None}
+        arguments = request.get("arguments")
+        try:
+            given = arguments if isinstance(arguments, dict) else {}
+            return {"value": found.answer(request["call"], given, HungUp(sock))}
         except QuireError as error:
             return {"error": error.as_dict()}
         except Exception as error:  # noqa: BLE001 - the cell must get an answer, whatever happened
             return _refusal("internal", f"{type(error).__name__}: {error}")
-        return {"value": value}
 
-    def _answer_for(self, token: str) -> Answer | None:
-        with self._lock:
-            for known, answer in self._answers.items():
-                if hmac.compare_digest(known.encode(), token.encode("utf-8", "replace")):
-                    return answer
-        return None
+    def _turn_away(self, line: _Registered | None, pid: int, why: str) -> dict[str, Any]:
+        """Told to the run it was meant for, or whose kernel or child it came from."""
+        if line is None:
+            with self._lock:
+                lines = list(self._lines.values())
+            line = next((one for one in lines if one.is_near(pid)), None)
+        if line is None:
+            self.strangers += 1
+        else:
+            line.turned_away(why)
+        return _refusal(Refused.code, why)
 
     def close(self) -> None:
         """Nobody is answered any more when it returns."""
         with self._lock:
             listener, self._listener = self._listener, None
-            self._answers.clear()
+            self._lines.clear()
         if listener is None:
             return
         # Closing a listener does not end the accept() that waits on it; a knock does.
@@ -141,25 +239,63 @@ class CallServer:
             self._thread.join(1.0)
 
 
-def _user(sock: socket.socket) -> int:
-    """The user at the other end, as the system says."""
-    _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    return int(uid)
+def _peer(sock: socket.socket) -> tuple[int, int]:
+    """Process and user at the other end, as the system says."""
+    pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(pid), int(uid)
 
 
 def _refusal(code: str, message: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "hint": ""}}
 
 
-def _read(sock: socket.socket) -> Any:
-    parts: list[bytes] = []
-    size = 0
-    while size <= REQUEST_LIMIT:
-        data = sock.recv(1 << 16)
-        parts.append(data)
-        size += len(data)
-        if not data or data.endswith(b"\n"):
+def _read(sock: socket.socket) -> tuple[str, str, bytes]:
+    """Name of the line, proof and call. ValueError says what is wrong with it."""
+    data = b""
+    for chunk in _chunks(sock):
+        data += chunk
+        if b"\n" in data or len(data) > HEADER_LIMIT:
             break
+    header, newline, rest = data.partition(b"\n")
+    words = header.decode("ascii", "replace").split(" ")
+    if not newline or len(words) != 3 or not words[2].isdecimal() or len(header) > HEADER_LIMIT:
+        raise ValueError("that is not a call")
+    size = int(words[2])
+    if size > REQUEST_LIMIT:
+        raise ValueError(f"a call has at most {REQUEST_LIMIT:,} bytes, this one {size:,}")
+    parts, have = [rest], len(rest)
+    if have < size:
+        for chunk in _chunks(sock):
+            parts.append(chunk)
+            have += len(chunk)
+            if have >= size:
+                break
+    if have != size:
+        raise ValueError("the call is not as long as it says")
+    return words[0], words[1], b"".join(parts)
+
+
+def _chunks(sock: socket.socket) -> Iterator[bytes]:
+    """What comes, until PATIENCE is over: not each time anew."""
+    deadline = time.monotonic() + PATIENCE
+    while (left := deadline - time.monotonic()) > 0:
+        sock.settimeout(left)
+        try:
+            chunk = sock.recv(1 << 16)
+        except TimeoutError:
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def _loads(body: bytes) -> Any:
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(b"".join(parts))
+        return json.loads(body)
     return None
+
+
+def _drain(sock: socket.socket) -> None:
+    sock.shutdown(socket.SHUT_WR)
+    for _ in _chunks(sock):
+        pass

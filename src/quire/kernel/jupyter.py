@@ -33,8 +33,12 @@ from .protocol import KernelEvent, KernelSpec
 START_TIMEOUT = 60.0
 # Reply and idle status belong together; when one is missing for this long it will not come.
 MISSING = 5.0
+# ipykernel's publishing thread may sleep through a call to wake up, with outputs in its hands until
+# it is called again. When the idle status has not followed the reply for this long, call it.
+OVERDUE = 0.2
 
 DEFAULT_NAME = "python3"
+INSIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside")
 
 # ipykernel copies what child processes and C code write to fd 1 and 2 in a thread of its own, and
 # a cell can be over before that thread has read it. At the end of each cell this sends a marker
@@ -55,13 +59,13 @@ def prepare(marker):
                 return write(text)
             before, found, after = (held + text).partition(marker)
             held = ""
-            if found:
-                arrived.set()
-            else:  # the marker may come in two pieces
+            if not found:  # the marker may come in two pieces
                 n = next((n for n in range(len(marker), 0, -1) if before.endswith(marker[:n])), 0)
                 before, held = before[:len(before) - n], before[len(before) - n:]
             if before + after:
                 write(before + after)
+            if found:  # last: the cell may be over now
+                arrived.set()
         # Not when the cell has put something else there.
         if os.fstat(fd).st_ino == os.fstat(stream._fid).st_ino and thread.is_alive():
             stream.write = copied
@@ -88,6 +92,19 @@ def prepare(marker):
     asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
 """
 
+# Where a Python kernel's calls go, in its memory and not in its environment, which everything that
+# it starts would have. The call says which process the line is for, before any cell runs.
+ENTER = """
+def enter(here, context):
+    import os, sys, types
+    package = types.ModuleType("_quire_inside")
+    package.__path__, package.context = [here], {**context, "pid": os.getpid()}
+    sys.modules["_quire_inside"] = package
+    from _quire_inside import finder, line
+    finder.install()
+    line.call("hello", {})
+"""
+
 
 class JupyterKernel:
     kind = "jupyter"
@@ -112,8 +129,14 @@ class JupyterKernel:
         self._context: Any = None
 
     @classmethod
-    def start(cls, spec: KernelSpec, *, timeout: float = START_TIMEOUT) -> JupyterKernel:
-        """Start the kernel and wait until it answers."""
+    def start(
+        cls,
+        spec: KernelSpec,
+        context: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = START_TIMEOUT,
+    ) -> JupyterKernel:
+        """Start the kernel and wait until it answers. `context`: where its calls go."""
         name = spec.name or DEFAULT_NAME
         directory, resource = kernelspecs.find(name, spec.env)
         folder = kernelspecs.private_directory()
@@ -134,6 +157,9 @@ class JupyterKernel:
         kernel._executable = shutil.which(argv[0], path=spec.env.get("PATH")) or argv[0]
         try:
             kernel._connect(connection, time.monotonic() + timeout)
+            if context and kernel.language == "python":
+                source = f"{ENTER}enter({INSIDE!r}, {dict(context)!r})"
+                kernel._run_silently(f"exec({source!r}, {{}})")
         except BaseException:
             kernel.close()
             raise
@@ -290,7 +316,8 @@ class JupyterKernel:
         reply: Mapping[str, Any] | None = None
         shown: Mapping[str, Any] = {}
         idle = False
-        give_up = 0.0
+        give_up = overdue = 0.0
+        reminded = False
         while reply is None or not idle:
             if not self._poller.poll(max(1, int(tick * 1000))):
                 yield None
@@ -315,9 +342,13 @@ class JupyterKernel:
                     continue
                 yield self._died(cell)
                 return
+            now = time.monotonic()
             if heard or (reply is None and not idle):
-                give_up = time.monotonic() + MISSING
-            elif time.monotonic() > give_up:
+                give_up, overdue = now + MISSING, now + OVERDUE
+            elif reply is not None and not reminded and now > overdue:
+                reminded = True
+                self._client.kernel_info()  # any request makes it publish; nobody needs the answer
+            elif now > give_up:
                 lacking = "a reply" if reply is None else "an idle status"
                 yield Warned(cell, f"the kernel never sent {lacking} for this cell")
                 break

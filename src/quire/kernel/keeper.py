@@ -1,4 +1,6 @@
-"""Our end of `inside/keeper.py`, the process that keeps a Jupyter kernel from outliving us."""
+"""Our end of `inside/keeper.py`, the process that keeps a Jupyter kernel, or a command,
+from outliving us.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,15 @@ GRACE = 1.0
 class Keeper:
     """Safe from several threads."""
 
-    def __init__(self, argv: list[str], directory: str, cwd: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        directory: str,
+        cwd: Path,
+        env: Mapping[str, str],
+        *,
+        stdout: int = subprocess.DEVNULL,
+    ) -> None:
         self._socket, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._received = b""
@@ -37,7 +47,7 @@ class Keeper:
                 cwd=cwd,
                 env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=stdout,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,

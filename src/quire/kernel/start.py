@@ -18,16 +18,9 @@ class Kernels:
     def start(self, spec: KernelSpec, context: Mapping[str, Any] | None = None) -> Kernel:
         if not spec.name:
             return self.native.start(spec, context)
-        from dataclasses import replace
-
         from .jupyter import JupyterKernel
 
-        # No channel of ours reaches into a foreign kernel: it learns by its environment where
-        # the runtime's calls go.
-        env = dict(spec.env)
-        if context:
-            env |= {"QUIRE_CALL_SOCKET": context["socket"], "QUIRE_CALL_TOKEN": context["token"]}
-        return JupyterKernel.start(replace(spec, env=env))
+        return JupyterKernel.start(spec, context)
 
     def close(self) -> None:
         self.native.close()

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from .calls import is_ours
 from .events import Asked, CellError, NoteAdded, ToolCalled
 from .notebook import dumps, escaped, notebook, paired
 from .plan import jsonable
@@ -43,7 +44,10 @@ def archive_files(
     if large is not None and keep is not None:
         for cell in nb["cells"]:
             if "outputs" in cell:
-                cell["outputs"] = [_pointed(output, large, keep) for output in cell["outputs"]]
+                cell["outputs"] = [
+                    output if is_ours(output) else _pointed(output, large, keep)
+                    for output in cell["outputs"]
+                ]
     return {
         RECORD: _record_json(record),
         NOTEBOOK: dumps(nb),
@@ -213,7 +217,11 @@ def _read_cell(
         tags=tuple(cell["tags"]),
         metadata={k: v for k, v in shown["metadata"].items() if k not in _ADDED},
         attachments=shown.get("attachments", {}),
-        outputs=tuple(_read_output(output, read_object) for output in shown.get("outputs", ())),
+        outputs=tuple(
+            _read_output(output, read_object)
+            for output in shown.get("outputs", ())
+            if not is_ours(output)
+        ),
         error=CellError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
     )
 

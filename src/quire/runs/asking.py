@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from ..errors import QuireError
+from ..errors import Declined
+
+__all__ = ["Answers", "Asker", "Declined", "Kind", "Nobody", "Question"]
 
 Kind = Literal["question", "parameter", "approval", "variable"]
 
@@ -34,12 +36,6 @@ class Answers:
 
     values: tuple[str, ...]
     by: str
-
-
-class Declined(QuireError):
-    """The person was asked and did not want to answer."""
-
-    code = "declined"
 
 
 class Asker(Protocol):

@@ -122,12 +122,18 @@ class ResultGlued:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
+    """A cell asked the engine for something. `arguments` are masked and cut, `result` says what
+    came of it: the digest and size of a value, the run that another task was."""
+
     cell: str
     tool: str
     arguments: Mapping[str, Any]
     ok: bool
     duration: float
     result: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""  # why it is not ok
+    refused: bool = False  # by the policy, or because it was no call of this kernel
+    times: int = 1  # how many calls this stands for
 
 
 @dataclass(frozen=True, slots=True)

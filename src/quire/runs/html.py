@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import sanitise, summary
+from .calls import by_cell, labelled
 from .pictures import data_uri, picture
 from .printed import coloured, plain, pretty, scrubbed, shortened, text_of
 from .record import CellRecord, Record, Result
@@ -100,12 +101,19 @@ def _parameters(record: Record) -> str:
 
 def _notes(record: Record) -> str:
     notes = [f"<li>{escape(summary.one_line(text))}</li>" for text in record.warnings]
-    for call in record.tool_calls:
-        what = summary.one_line(f"{call.tool} {call.arguments.get('path', '')}")
-        outcome = "" if call.ok else f" {_badge('failed')}"
-        duration = escape(summary.took(call.duration))
-        notes.append(f"<li>Called <code>{escape(what)}</code>, {duration}{outcome}</li>")
-    return f'<ul class="notes">{"".join(notes)}</ul>\n' if notes else ""
+    listed = f'<ul class="notes">{"".join(notes)}</ul>\n' if notes else ""
+    return listed + _calls(by_cell(record).get("", []))
+
+
+def _calls(lines: Iterable[tuple[str, str]]) -> str:
+    """What a cell asked of the engine."""
+    items = "".join(
+        f'<li class="c-{kind}"><code>{escape(labelled(kind, text))}</code></li>'
+        for kind, text in lines
+    )
+    if not items:
+        return ""
+    return f'<div class="calls"><h4>Tool calls</h4><ul>{items}</ul></div>\n'
 
 
 def _boxed(title: str, content: str) -> str:
@@ -149,6 +157,7 @@ def _table_cell(value: Any) -> str:
 
 def _cells(record: Record, title: str) -> str:
     highlight = _highlighter(str(record.plan.get("language", "python")))
+    calls = by_cell(record)
     out = []
     for number, cell in enumerate(record.cells):
         if cell.kind == "markdown":
@@ -159,14 +168,14 @@ def _cells(record: Record, title: str) -> str:
             ).strip()
             out.append(f'<section class="text">\n{text}\n</section>\n' if text else "")
         elif cell.kind == "code":
-            out.append(_code_cell(cell, highlight))
+            out.append(_code_cell(cell, highlight, _calls(calls.get(cell.id, []))))
         else:
             source = escape(plain(cell.source), quote=False)
             out.append(f'<section class="text"><pre class="raw">{source}</pre></section>\n')
     return "".join(out)
 
 
-def _code_cell(cell: CellRecord, highlight: Callable[[str], str]) -> str:
+def _code_cell(cell: CellRecord, highlight: Callable[[str], str], calls: str) -> str:
     count = f"[{cell.execution_count}]" if cell.execution_count is not None else "[ ]"
     ran = cell.status not in ("not run", "skipped")
     duration = escape(summary.took(cell.duration)) if ran else ""
@@ -177,7 +186,7 @@ def _code_cell(cell: CellRecord, highlight: Callable[[str], str]) -> str:
         f'<span class="title">{title}</span>'
         f'<span class="time">{duration}</span>{_badge(cell.status)}</summary>\n'
         f'<pre class="source"><code>{highlight(plain(cell.source))}</code></pre></details>\n'
-        f"{''.join(_outputs(cell))}</section>\n"
+        f"{''.join(_outputs(cell))}{calls}</section>\n"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from . import sanitise, summary
+from .calls import by_cell, labelled
 from .pictures import data_uri, picture
 from .printed import plain, pretty, scrubbed, shortened, text_of
 from .record import CellRecord, Record, Result
@@ -27,11 +28,14 @@ def render(record: Record) -> str:
         where = f" in {_name(record, cell)}" if cell else ""
         parts.append(f"**{summary.worded(record.outcome)}**{where}: {_escaped(said)}")
     parts += [f"> Warning: {_escaped(summary.one_line(text))}" for text in record.warnings]
+    calls = by_cell(record)
+    parts.append(_calls(calls.get("", [])))
     parts += _results(record)
     parts.append("---")
     language = str(record.plan.get("language", "python"))
     for cell in record.cells:
         parts += _cell(cell, language)
+        parts.append(_calls(calls.get(cell.id, [])))
     return scrubbed("\n\n".join(part for part in parts if part)) + "\n"
 
 
@@ -92,6 +96,12 @@ def _cell(cell: CellRecord, language: str) -> Iterator[str]:
         yield _output(output)
     if cell.error is not None and not any(o.get("output_type") == "error" for o in cell.outputs):
         yield _error(cell.error.name, cell.error.value, cell.error.traceback)
+
+
+def _calls(lines: Iterable[tuple[str, str]]) -> str:
+    """What a cell asked of the engine."""
+    rows = [f"- {code(labelled(kind, text))}" for kind, text in lines]
+    return "\n".join(["Tool calls:", "", *rows]) if rows else ""
 
 
 def _name(record: Record, cell: CellRecord) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from .calls import calls_outputs
 from .plan import jsonable
 from .record import CellRecord, Record
 
@@ -50,8 +51,13 @@ def notebook(record: Record, *, output_path: str = "", version: str = "") -> dic
         "outcome": record.outcome,
         "parent": record.parent,
     }
+    cells = [_cell(cell) for cell in record.cells]
+    for cell_id, output in calls_outputs(record).items():
+        for cell in cells:
+            if cell["id"] == cell_id and "outputs" in cell:
+                cell["outputs"].append(output)
     return {
-        "cells": [_cell(cell) for cell in record.cells],
+        "cells": cells,
         "metadata": metadata,
         "nbformat": 4,
         "nbformat_minor": 5,

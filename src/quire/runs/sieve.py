@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from .calls import CALLS_MIME
 from .events import (
     CellError,
     CellFinished,
@@ -185,6 +186,10 @@ class Sieve:
             bare = {**output, "evalue": value, "traceback": lines}
             yield replace(event, output=_bounded_error(bare, self.bounds.error))
             return
+        if CALLS_MIME in output.get("data", ()):
+            # Only the engine says what a cell asked of it.
+            data = {mime: v for mime, v in output["data"].items() if mime != CALLS_MIME}
+            output = {**output, "data": data}
         masked = replace(event, output=output, display_id=self._masked_id(event.display_id))
         fits = self._fits(output)
         for result in glued(masked):
@@ -202,6 +207,7 @@ class Sieve:
     def _update(self, event: OutputUpdated) -> Iterator[Event]:
         """Past the bounds only the last look of a display is kept, until the cell ends."""
         data, metadata = self.masker.mask_json([event.data, event.metadata])
+        data.pop(CALLS_MIME, None)
         name = self._masked_id(event.display_id) or ""
         masked = replace(event, display_id=name, data=data, metadata=metadata)
         if self._fits(data):

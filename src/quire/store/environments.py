@@ -63,14 +63,14 @@ class Environments:
         self.resolved = root / "resolved"
 
     @classmethod
-    def of(cls, env: Mapping[str, str]) -> Environments:
+    def of(cls, env: Mapping[str, str], root: Path = Path("/")) -> Environments:
         """In the folder that the caller's environment names for such things."""
         cache = env.get("QUIRE_CACHE")
         if not cache:
             home = env.get("HOME") or os.path.expanduser("~")
             shared = env.get("XDG_CACHE_HOME", "")
             cache = os.path.join(shared if os.path.isabs(shared) else f"{home}/.cache", "quire")
-        return cls(Path(os.path.abspath(cache)) / "environments")
+        return cls(Path(os.path.normpath(root / cache)) / "environments")
 
     # What was asked for before.
 

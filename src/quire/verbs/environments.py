@@ -193,7 +193,7 @@ class Shown:
 def _asked(workspace: Workspace, path: str | Path | None, *, anew: bool = False) -> Wish:
     from .kernels import interpreter  # which itself needs what is here
 
-    python = interpreter(workspace, workspace.config.python)
+    python = interpreter(workspace, workspace.config.python, workspace.root)
     if path is None:
         found = wish(workspace, Document(()), None, python, anew=anew)
         if found is None:

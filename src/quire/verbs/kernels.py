@@ -36,7 +36,10 @@ def kernel_spec(
         )
     folder = _folder(workspace.cwd / cwd if cwd is not None else workspace.cwd)
     variables = workspace.env if env is None else env
-    chosen = interpreter(workspace, config.python if python is None else python)
+    if python is None:
+        chosen = interpreter(workspace, config.python, workspace.root)
+    else:
+        chosen = interpreter(workspace, python, workspace.cwd)
     found, about = _environment(workspace, document, task, python, chosen, cancelled)
     return KernelSpec(
         cwd=folder,
@@ -85,11 +88,12 @@ def _kernel(asked: str, configured: str) -> str:
     return "" if native else asked
 
 
-def interpreter(workspace: Workspace, python: str) -> str:
+def interpreter(workspace: Workspace, python: str, folder: Path) -> str:
+    """A path is one from that folder; a name is looked for on the caller's path."""
     if not python:
         return ""
     if "/" in python:
-        found: str | None = str(workspace.cwd / Path(python).expanduser())
+        found: str | None = str(folder / Path(python).expanduser())
     else:
         found = shutil.which(python, path=workspace.env.get("PATH"))
     if found is None or not Path(found).is_file():

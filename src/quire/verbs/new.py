@@ -10,59 +10,67 @@ import tempfile
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
-from ..document import formats
-from ..document.model import Cell, Document
+from ..document.draft import Waiting, draft
+from ..document.parameter import Parameter, declared
 from ..errors import UsageError
 from ..store.files import disk
 from ..workspace import STATE, Workspace
+from .drafting import ask
+from .model import configured
 
-_TITLE = 120
 _NAME = 60
 _PRIVATE = (".git", STATE)  # also as .GIT: some file systems take that for the same
-_ABOUT = """\
-**What it does.** Say in a few sentences what goes in and what comes out.
-
-**Why.** Say who needs the result, and what they do with it. A reviewer reads this first."""
-_PARAMETERS = """\
-limit: int = 10  # how many items to look at
-threshold: float = 0.5  # share of items that have to pass
-label: str = "example"  # name for the report"""
-_GATHER = """\
-# What the task works on. Replace it with your data.
-items = [{"name": f"{label} {n}", "value": n / limit} for n in range(1, limit + 1)]
-print(f"{len(items)} items")"""
-_DECIDE = """\
-passed = [item for item in items if item["value"] >= threshold]
-share = len(passed) / len(items) if items else 0.0
-status = "ok" if share >= threshold else "low"
-print(f"{len(passed)} of {len(items)} pass: {status}")"""
-_REPORT = """\
-from quire.runtime import glue
-
-# Results have names, so that people and programs can ask for them.
-glue("items", len(items))
-glue("share", round(share, 3))
-glue("status", status)"""
+_LONGEST = 20_000  # characters of a description
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
+    """`waiting` are the cells that somebody has to fill in; `note` is why the model did not."""
+
     path: Path
     title: str
+    drafted_by: Literal["model", "built-in"]
+    parameters: tuple[Parameter, ...]
+    waiting: tuple[Waiting, ...]
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "title": self.title,
+            "drafted_by": self.drafted_by,
+            "note": self.note,
+            "parameters": [
+                {"name": p.name, "type": p.type, "default": p.default_source, "help": p.help}
+                for p in self.parameters
+            ],
+            "waiting": [
+                {"cell": w.cell_id, "index": w.index, "title": w.title, "what": w.what}
+                for w in self.waiting
+            ],
+        }
 
 
-def new(ws: Workspace, description: str, *, path: str | Path | None = None) -> Created:
-    """Write a task that can be run as it is. Never over a file that is there."""
-    title, more = _worded(description)
+def new(
+    ws: Workspace, description: str, *, path: str | Path | None = None, model: bool = True
+) -> Created:
+    """Write a task that can be run as it is. Never over a file that is there.
+
+    Where a language model is configured it writes the draft, unless `model` says otherwise.
+    """
+    lines = _worded(description)
     place = _given(ws, path) if path is not None else _chosen(ws, description)
-    text = skeleton(title, more)
     for there in (place, place.with_suffix(".ipynb")):
         if os.path.lexists(there):
             raise _taken(ws, there)
-    if not _create(place, text.encode()):
+    drafted, note = ask(ws, lines) if model and configured(ws) else (None, "")
+    made = drafted or draft(lines)
+    if not _create(place, made.text.encode()):
         raise _taken(ws, place)
-    return Created(place, title)
+    by: Literal["model", "built-in"] = "model" if drafted else "built-in"
+    return Created(place, made.title, by, declared(made.document), made.waiting, note)
 
 
 def _taken(ws: Workspace, path: Path) -> UsageError:
@@ -91,22 +99,13 @@ def slug(description: str) -> str:
     return f"task_{name}" if name in sys.stdlib_module_names else name
 
 
-def skeleton(title: str, more: str = "") -> str:
-    about = f"# {title}\n\n" + (f"{more}\n\n" if more else "") + _ABOUT
-    cells = (
-        Cell("markdown", about),
-        Cell("code", _PARAMETERS, title="parameters", tags=("parameters",)),
-        Cell("code", _GATHER, title="gather"),
-        Cell("markdown", "## Decide\n\nSay by which rule."),
-        Cell("code", _DECIDE, title="decide"),
-        Cell("markdown", "## Report"),
-        Cell("code", _REPORT, title="report"),
-    )
-    return formats.dumps(Document(cells), ".py")
-
-
-def _worded(description: str) -> tuple[str, str]:
-    """The title, and what else was said."""
+def _worded(description: str) -> list[str]:
+    """The lines of a description, of which the first has something in it."""
+    if len(description) > _LONGEST:
+        raise UsageError(
+            f"the description has more than {_LONGEST:,} characters",
+            hint="say it in fewer; what else there is to say goes into the task",
+        )
     kept = "".join(
         c for c in description if c in "\n\t" or not unicodedata.category(c).startswith("C")
     )
@@ -115,11 +114,7 @@ def _worded(description: str) -> tuple[str, str]:
         raise UsageError(
             "the description is empty", hint='quire new "Report the health of this machine"'
         )
-    title, rest = lines[0], "\n".join(lines[1:]).strip()
-    if len(title) > _TITLE:
-        rest = f"{title}\n\n{rest}".strip()
-        title = title[:_TITLE].rsplit(" ", 1)[0] + " …"
-    return title, rest
+    return lines
 
 
 def _chosen(ws: Workspace, description: str) -> Path:

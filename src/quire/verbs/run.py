@@ -25,10 +25,11 @@ from ..errors import QuireError, StorageError, UsageError
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
-from ..kernel.calls import HungUp, Line
+from ..kernel.calls import Line
 from ..kernel.native import wake
-from ..kernel.protocol import Kernel
-from ..runs.events import Event, RunFinished, ToolCalled
+from ..kernel.protocol import Kernel, KernelSpec
+from ..runs.asking import Asker
+from ..runs.events import Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.plan import Limits, Plan, run_id
@@ -39,8 +40,9 @@ from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .answering import Answering
 from .archive import archive, send, tidy
-from .kernels import kernel_spec
+from .kernels import interpreter, kernel_spec
 from .origin import finding_out, remember
 from .read import Source, read
 from .report import report
@@ -127,12 +129,11 @@ class NotebookExecutor:
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._now = now
         self._output = None if output is None else _output(ws.cwd / output, source.path)
-        self._python = python
         self._spec = kernel_spec(
             ws,
             document,
             kernel=kernel,
-            python=python,
+            python=_as_kept(self._kept) if self._kept is not None else python,
             cwd=cwd,
             env=env,
             task=source.path,
@@ -166,7 +167,7 @@ class NotebookExecutor:
         self._trail = self._new_trail()
         self._fold = Fold()
         self._folder: RunFolder | None = None
-        self._executor: LocalExecutor | None = None
+        self._answering: Answering | None = None
         self._secrets: tuple[Secret, ...] = ()
         self._begun = self._alive = False
         self._archives = config.archive.enabled if archives is None else archives
@@ -200,8 +201,16 @@ class NotebookExecutor:
             raise UsageError(f"the run {self.run_id} has been started", hint="make another one")
         self._begun = True
         engine = self.workspace.engine
-        line = engine.calls.register(self._answer)
         kernel: Kernel | None = None
+        self._answering = answering = Answering(
+            self.workspace, self._spec, self._run_child, self._cancel
+        )
+        line = engine.calls.register(
+            answering,
+            # A Jupyter kernel says which process it is before any cell runs.
+            pid=None if self._spec.name else lambda: getattr(kernel, "pid", 0),
+            turned_away=answering.turned_away,
+        )
         try:
             kernel = self._kernel(line)
             yield from self._journaled(kernel, line)
@@ -274,11 +283,14 @@ class NotebookExecutor:
             # Its kernel goes on with the environment that it had then.
             self._secrets += tuple(self._kept.secrets)
         masker = Masker(self._secrets)
+        answering = self._answering
+        assert answering is not None
+        answering.masker = masker
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
-        self._executor = executor = LocalExecutor(
+        executor = LocalExecutor(
             self.plan,
             kernel,
             sieve,
@@ -287,6 +299,7 @@ class NotebookExecutor:
             self._trail,
             self._resume,
             finding_out(ws, kernel, self.plan, masker),
+            answering,
         )
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
@@ -349,50 +362,19 @@ class NotebookExecutor:
         with suppress(QuireError):  # it is still owed, and `quire doctor` says so
             tidy(self.workspace)
 
-    def _answer(self, call: str, arguments: Mapping[str, Any], hung_up: HungUp) -> Any:
-        """A cell called. Runs on the call server's thread."""
-        if call != "run":
-            raise UsageError(f"there is no call {call!r}", hint="this runtime is newer or older")
-        began = time.monotonic()
-        told: dict[str, Any] = {}
-        try:
-            told = self._run_child(arguments, hung_up)
-        finally:
-            executor = self._executor
-            if executor is not None:
-                masked = executor.sieve.masker.mask_json(
-                    {"path": arguments.get("path"), "parameters": arguments.get("parameters")}
-                )
-                brief: dict[str, Any] = {
-                    key: told[key] for key in ("run_id", "outcome") if key in told
-                }
-                duration = round(time.monotonic() - began, 6)
-                ok = told.get("outcome") == "ok"
-                executor.inbox.put(
-                    ToolCalled(executor.current_cell, "run", masked, ok, duration, brief)
-                )
-        return told
-
-    def _run_child(self, arguments: Mapping[str, Any], hung_up: HungUp) -> dict[str, Any]:
-        ws = self.workspace
-        parameters = arguments.get("parameters")
-        if not isinstance(parameters, Mapping) or not isinstance(arguments.get("path"), str):
-            raise UsageError("run() takes a path and parameters", hint="see the runtime's docs")
-        here = Workspace(
-            ws.root, cwd=str(arguments["cwd"]), env=ws.env, engine=ws.engine, say=ws.say
-        )
-        child = NotebookExecutor(
-            arguments["path"],
-            parameters,
-            workspace=here,
-            env=_environment(arguments.get("env"), self._spec.env),
-            python=self._python,  # what it declares to need is its own
+    def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
+        """A cell of ours runs another task. Runs on the call server's thread."""
+        assert self._answering is not None
+        return run_called(
+            self.workspace,
+            self._spec,
+            arguments,
+            cancel,
+            asker=self._answering.asker,
             parent=self.run_id,
             chain=self.plan.chain,
-            cancel=_Either(self._cancel, hung_up),
             archives=self._archives,
         )
-        return report(drained(child), str(child.folder.notebook), child.archived)
 
     def __enter__(self) -> NotebookExecutor:
         return self
@@ -406,6 +388,41 @@ class NotebookExecutor:
         self.cancel()
 
 
+def run_called(
+    ws: Workspace,
+    spec: KernelSpec,
+    arguments: Mapping[str, Any],
+    cancel: Cancel,
+    *,
+    asker: Asker,
+    parent: str | None = None,
+    chain: tuple[Path, ...] = (),
+    archives: bool | None = None,
+) -> dict[str, Any]:
+    """Run the task that a cell asks for, under the policy that the cell itself is under."""
+    parameters, cwd = arguments.get("parameters"), arguments.get("cwd")
+    path = arguments.get("path")
+    if not isinstance(parameters, Mapping) or not isinstance(path, str) or "\0" in path:
+        raise UsageError("run() takes a path and parameters", hint="see the runtime's docs")
+    if not isinstance(cwd, str) or "\0" in cwd or not Path(cwd).is_dir():
+        raise UsageError("the cell's folder is gone", hint="go to one that is there: os.chdir")
+    here = Workspace(
+        ws.root, cwd=cwd, env=ws.env, engine=ws.engine, asker=asker, settings=ws.config, say=ws.say
+    )
+    child = NotebookExecutor(
+        path,
+        parameters,
+        workspace=here,
+        env=_environment(arguments.get("env"), spec.env),
+        python=_asked_for(ws, spec),
+        parent=parent,
+        chain=chain,
+        cancel=cancel,
+        archives=archives,
+    )
+    return report(drained(child), str(child.folder.notebook), child.archived)
+
+
 def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
     return {
         name: value if isinstance(value, params.Given) else params.Given(value)
@@ -413,9 +430,19 @@ def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
     }
 
 
+def _asked_for(ws: Workspace, spec: KernelSpec) -> str | None:
+    """The interpreter somebody named for the task, which then counts for the tasks it runs too.
+    What a task declares to need is its own, and so is what the configuration says."""
+    own = spec.environment.get("lock") or spec.python == interpreter(ws, ws.config.python, ws.root)
+    return None if own else spec.python
+
+
 def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
     """A child has its parent's environment as it is at the call."""
-    fits = isinstance(given, dict) and all(isinstance(value, str) for value in given.values())
+    fits = isinstance(given, dict) and all(
+        isinstance(value, str) and "\0" not in f"{name}{value}" and "=" not in name[1:] and name
+        for name, value in given.items()
+    )
     return given if fits else otherwise
 
 
@@ -452,6 +479,13 @@ def _is_twin(path: Path, source: Path) -> bool:
     return there.stamp is not None or (beside and twin.run_id(there) is None)
 
 
+def _as_kept(kept: Kept) -> str | None:
+    """Where the run did without what it declares it goes on without."""
+    had = kept.record.plan.get("environment") or {}
+    without = had and had.get("lock") is None and kept.server is not None
+    return str(kept.server.python) if without else None
+
+
 def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
     """What is left of the run that is to be resumed."""
     run = ws.runs.find(name).run_id
@@ -471,6 +505,12 @@ def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
 
 
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
+    had = kept.record.plan.get("environment") or {}
+    if had.get("lock") != plan.environment.get("lock"):
+        raise UsageError(
+            f"{kept.run_id} ran with other packages than the task declares now",
+            hint=f"run the task in full: quire run {plan.task}",
+        )
     wanted = None
     if from_cell is not None:
         cell = document.cells[document.find(from_cell)]

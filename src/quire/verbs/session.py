@@ -23,15 +23,18 @@ from ..executors.cell import Cancel, utc_now
 from ..executors.session import Execution, Session
 from ..kernel.calls import Line
 from ..kernel.protocol import Kernel, KernelSpec
+from ..runs.asking import Asker
 from ..runs.events import Event, KernelReplaced, Rewound, SessionClosed, SessionOpened
 from ..runs.masking import Masker, secrets_of
 from ..runs.plan import jsonable
 from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
+from .answering import Answering
 from .environments import activated
 from .kernels import kernel_spec
 from .read import read
+from .run import run_called
 
 WARN_AT = 0.8  # of the idle time, after which a session is about to be culled
 
@@ -107,13 +110,26 @@ def _started(
     reopen: bool = False,
 ) -> LiveSession:
     engine, config = workspace.engine, workspace.config
-    line = engine.calls.register(_no_calls)
+    live: LiveSession | None = None
+
+    def pid() -> int:
+        kernel = live.session.kernel if live is not None else None
+        return getattr(kernel, "pid", 0)
+
+    def run_task(arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
+        return run_called(workspace, spec, arguments, cancel, asker=calls.asker)
+
+    calls = Answering(workspace, spec, run_task)
+    line = engine.calls.register(
+        calls, pid=None if spec.name else pid, turned_away=calls.turned_away
+    )
     start = partial(_kernel, workspace, spec, line)
     masker = Masker(secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, config.mask))
     folder = workspace.sessions.folder(name)
     bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
     sieve = Sieve(masker, folder, bounds)
-    session = Session(name, start, sieve, budget=workspace.snapshot_budget)
+    calls.masker = masker
+    session = Session(name, start, sieve, budget=workspace.snapshot_budget, calls=calls)
     session.epoch = epoch
     store = workspace.sessions
     try:
@@ -121,20 +137,15 @@ def _started(
     except BaseException:
         session.close()
         raise
-    live = LiveSession(session, journal, path, values, line, spec)
+    live = LiveSession(session, journal, path, values, line, spec, calls)
     with engine.sessions_lock:
         engine.sessions[name] = live
     return live
 
 
 def _kernel(workspace: Workspace, spec: KernelSpec, line: Line) -> Kernel:
+    workspace.engine.calls.expect(line)
     return workspace.engine.kernels.start(spec, line.as_context())
-
-
-def _no_calls(call: str, *_: object) -> Any:
-    raise UsageError(
-        f"{call}() works in a run, not in a session", hint="run the task: quire run PATH"
-    )
 
 
 def find(workspace: Workspace, name: str) -> LiveSession:
@@ -332,7 +343,7 @@ def execute(
         chosen = _with_parameters(document, _chosen(document, live, what), live.parameters)
     # What one session may set aside depends on how many there are.
     live.session.marks.budget = workspace.snapshot_budget
-    return _journaled(live, chosen, cancel, cell_timeout)
+    return _journaled(live, chosen, cancel, cell_timeout, workspace.asker)
 
 
 def _journaled(
@@ -340,13 +351,18 @@ def _journaled(
     chosen: list[tuple[Cell, int | None]],
     cancel: Cancel,
     cell_timeout: float | None,
+    asker: Asker,
 ) -> Iterator[Event]:
     session = live.session
+    begun = False
     if session.lost and session.alive:
         # Said before anything else, once: what was in the kernel is not there any more.
         yield KernelReplaced(session.epoch, session.lost, session.at())
         session.lost = ""
     for event in session.execute(chosen, cancel, cell_timeout=cell_timeout):
+        if not begun:  # now the session is ours, and nobody else's call goes on in it
+            begun = True
+            live.calls.renew(asker, cancel)
         live.journal.append(event)
         yield event
         if isinstance(event, KernelReplaced):
@@ -453,6 +469,8 @@ def close(workspace: Workspace, name: str) -> None:
         live = engine.sessions.pop(name, None)
     if live is not None:
         live.session.close()
+        for event in live.calls.leftover():
+            live.journal.append(event)
         live.journal.append(SessionClosed(utc_now().isoformat()))
         live.journal.close()
         engine.calls.forget(live.line)

@@ -21,6 +21,7 @@ from ..errors import QuireError, StorageError
 from .terminal import Terminal
 
 if TYPE_CHECKING:
+    from ..runs.asking import Asker
     from ..workspace import Engine, Workspace
 
 
@@ -46,8 +47,21 @@ class App:
         from ..workspace import Workspace  # the engine, which --help can do without
 
         return Workspace(
-            cwd=self.cwd, env=self.env, engine=self.engine, world=self.world, say=self.say
+            cwd=self.cwd,
+            env=self.env,
+            engine=self.engine,
+            world=self.world,
+            asker=self.asker(),
+            say=self.say,
         )
+
+    def asker(self) -> Asker | None:
+        """Whoever sits at the terminal, if somebody does."""
+        if not self.terminal.is_attended:
+            return None
+        from .asking import TerminalAsker
+
+        return TerminalAsker(self.terminal)
 
 
 class Group(click.Group):
@@ -112,6 +126,7 @@ COMMANDS = {
     "runs": ("records", "List runs, newest first."),
     "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
+    "skill": ("skill", "What teaches agents to work with Quire."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
     "verify": ("proof", "Check that archived runs are what was run."),
 }

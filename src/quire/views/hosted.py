@@ -31,15 +31,19 @@ def main() -> None:
         from .cli import App, dispatch
         from .terminal import Terminal
 
-        _, out, err = request.files
-        term = Terminal(out, err, request.env, request.columns)
+        stdin, out, err = request.files
+        term = Terminal(out, err, request.env, request.columns, stdin=stdin)
         app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
         app.announce = request.announce
         app.world = request.world
         return dispatch(request.argv, app)
 
     def describe() -> dict[str, Any]:
-        return {"version": __version__, "zygotes": engine.kernels.native.status()}
+        return {
+            "version": __version__,
+            "zygotes": engine.kernels.native.status(),
+            "refused_calls": engine.calls.strangers,
+        }
 
     def in_use() -> bool:
         """Asked about once a second: also the time to let go of what nobody uses."""
@@ -88,7 +92,8 @@ def _warm_up(engine: Any, workspace: Any) -> float:
         config = workspace.config
         idle = config.host_idle
         spec = KernelSpec(workspace.root, workspace.env, "", config.python, config.preload)
-        engine.kernels.native.zygote(spec)
+        if not config.dependencies:  # else tasks run in an environment that may not be there yet
+            engine.kernels.native.zygote(spec)
     except (QuireError, OSError):
         pass  # the first run meets the same problem, and has somebody to tell
     from . import cli  # noqa: F401

@@ -6,11 +6,13 @@ import threading
 import time
 from types import TracebackType
 
+from ..runs.calls import called
 from ..runs.events import (
     CellFinished,
     CellStarted,
     Event,
     KernelDied,
+    NoteAdded,
     RunStarted,
     ToolCalled,
     Warned,
@@ -32,6 +34,7 @@ COLOUR = {
     "text": "dim",
 }
 REDRAW = 0.1
+REFUSALS = 5
 
 
 class Progress:
@@ -47,6 +50,7 @@ class Progress:
         self._current = ""
         self._drawn = 0.0
         self._bar = False
+        self._refusals = 0
 
     def __enter__(self) -> Progress:
         if self.terminal.live:
@@ -91,10 +95,20 @@ class Progress:
             self._say(f"warning: {plain(event.message)}", "yellow")
         elif isinstance(event, KernelDied):
             self._say(plain(event.reason), "red")
-        elif isinstance(event, ToolCalled) and event.tool == "run":
+        elif isinstance(event, ToolCalled) and event.tool == "run" and not event.refused:
             self._say(f"    ran {plain(str(event.arguments.get('path')))}", "dim")
+        elif isinstance(event, ToolCalled) and event.refused:
+            self._refused(event)
+        elif isinstance(event, NoteAdded):
+            self._say(f"    note: {plain(event.text)}", "dim")
         else:
             self._draw()
+
+    def _refused(self, event: ToolCalled) -> None:
+        """The first few; the record has all."""
+        self._refusals += 1
+        if self._refusals <= REFUSALS:
+            self._say(f"    {called(event)}", "yellow")
 
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)
@@ -110,7 +124,7 @@ class Progress:
 
     def _draw(self) -> None:
         term, now = self.terminal, time.monotonic()
-        if not term.live or now - self._drawn < REDRAW:
+        if not term.live or term.busy or now - self._drawn < REDRAW:
             return
         self._drawn = now
         n, total = self._order.get(self._current, 0), len(self._order)
@@ -122,7 +136,7 @@ class Progress:
         self._bar = True
 
     def _erase(self) -> None:
-        if self._bar:
+        if self._bar and not self.terminal.busy:
             self.terminal.err("\r\x1b[K", end="")
             self._bar = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..errors import StorageError
 
@@ -14,15 +14,39 @@ _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2"
 
 class Terminal:
     def __init__(
-        self, out: int = 1, err: int = 2, env: Mapping[str, str] | None = None, columns: int = 0
+        self,
+        out: int = 1,
+        err: int = 2,
+        env: Mapping[str, str] | None = None,
+        columns: int = 0,
+        *,
+        stdin: int = 0,
     ) -> None:
         env = os.environ if env is None else env
         self._fds = (out, err)
         self.columns = columns or 80
+        self.stdin = stdin
+        self.busy = False  # a person is being asked: nothing that moves is drawn
         self.live = _isatty(err) and env.get("TERM") != "dumb"
         self._colour = [
             _isatty(fd) and "NO_COLOR" not in env and env.get("TERM") != "dumb" for fd in self._fds
         ]
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether somebody can be asked."""
+        return _isatty(self.stdin) and _isatty(self._fds[1])
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """A person is being asked something."""
+        self.busy = True
+        if self.live:
+            self.err("\r\x1b[K", end="")
+        try:
+            yield
+        finally:
+            self.busy = False
 
     def out(self, text: str = "", *, end: str = "\n") -> None:
         self._write(0, text + end)

@@ -1,27 +1,60 @@
-"""What a cell can say to the engine that runs it: `from quire.runtime import glue, run`.
+"""What a cell can ask of the engine that runs it: `from quire.runtime import ask, run, …`.
 
-Standard library only, so that it works in any interpreter a task runs in.
+Standard library only, so that it works in any interpreter a task runs in. Nothing is done here:
+each function asks the engine, which looks at the workspace's policy, does it and writes it down.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import socket
-import sys
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["RunResults", "TaskFailed", "glue", "run"]
+from .gluing import glue
+from .line import ToolFailed, ToolRefused, call
 
-TABLE_ROWS = 1_000
-VALUE_LIMIT = 8_000_000
+__all__ = [
+    "Reply",
+    "RunResults",
+    "TaskFailed",
+    "ToolFailed",
+    "ToolRefused",
+    "ask",
+    "glue",
+    "json_parse",
+    "note",
+    "patch",
+    "read_file",
+    "retry",
+    "run",
+    "search_files",
+    "shell_quote",
+    "terminal",
+    "web_extract",
+    "web_search",
+    "write_file",
+]
 
-_MIME = "application/vnd.quire.result+json"
-_SCRAP = "application/scrapbook.scrap.json+json"
+
+class Reply(dict[str, Any]):
+    """What a tool gives: a dict whose keys can be read as attributes too."""
+
+    __module__ = "quire.runtime"
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r}; there are: {', '.join(self)}") from None
 
 
 class TaskFailed(RuntimeError):
     """A task run from this one did not end well. `outcome`, `run_id` and `error` say how."""
+
+    __module__ = "quire.runtime"
 
     def __init__(self, message: str, reply: dict[str, Any]) -> None:
         super().__init__(message)
@@ -33,133 +66,125 @@ class TaskFailed(RuntimeError):
 class RunResults(dict[str, Any]):
     """The results of a task, by name; `run_id`, `outcome`, `notebook` say where they are from."""
 
+    __module__ = "quire.runtime"
+
     run_id: str = ""
     outcome: str = ""
     notebook: str = ""
 
 
-def glue(name: str, value: Any, *, display: bool = False) -> None:
-    """Give the run a named result: a JSON value, a data frame or a figure.
+def terminal(
+    command: str,
+    timeout: float | None = None,
+    workdir: str | None = None,
+    *,
+    cwd: str | None = None,
+) -> Reply:
+    """Run a command. `output` has what it printed, `exit_code` how it ended."""
+    folder = cwd or workdir
+    return _tool("terminal", command=command, timeout=timeout, folder=folder and _path(folder))
 
-    `display=True` also shows the value in the notebook.
+
+def read_file(
+    path: str | os.PathLike[str], offset: int | None = None, limit: int | None = None
+) -> Reply:
+    """Lines of a text file, from line `offset` on; 2,000 of them if no `limit` is given.
+
+    `text` has them as they are, `content` with their numbers, `total_lines` says how many the file
+    has, and `next_offset` where to go on if there are more.
     """
-    if not isinstance(name, str) or not name:
-        raise TypeError("a result needs a name, a non-empty string")
-    home = (getattr(sys.modules.get("_quire_inside"), "context", None) or {}).get("pid")
-    if home not in (None, os.getpid()):
-        raise RuntimeError(
-            f"glue({name!r}) was called in a child process, where nobody hears it: "
-            "return the value and glue it in the cell"
-        )
-    bundle, metadata = _bundle(name, value)
-    from IPython.display import display as show
-
-    show(bundle, raw=True, metadata=metadata)
-    if display and "scrapbook" in metadata and metadata["scrapbook"]["data"]:
-        show(value)
+    reply = _tool("read_file", path=_path(path), offset=offset, limit=limit)
+    rows = reply["text"].split("\n")
+    if rows and rows[-1] == "":
+        rows.pop()
+    reply["content"] = "\n".join(f"{n}|{row}" for n, row in enumerate(rows, reply["offset"]))
+    return reply
 
 
-def _bundle(name: str, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    table = _table(value)
-    if table is not None:
-        text = f"{name}: {table['kept']:,} of {table['total']:,} rows"
-        payload: dict[str, Any] = {"name": name, "kind": "table", "value": table}
-        return {_MIME: payload, "text/plain": text}, {"scrapbook": _note(name, False)}
-    plain = _plain(value)
-    try:
-        size = len(json.dumps(plain, allow_nan=True))
-    except (TypeError, ValueError):
-        return _picture(name, value)
-    if size > VALUE_LIMIT:
-        raise ValueError(
-            f"the result {name!r} is {size:,} bytes of JSON; at most {VALUE_LIMIT:,} are kept. "
-            "Write it to a file and glue the path."
-        )
-    payload = {"name": name, "data": plain, "encoder": "json", "version": 1}
-    return {_SCRAP: payload}, {"scrapbook": _note(name, True)}
+def write_file(path: str | os.PathLike[str], content: str) -> Reply:
+    """Write a text file, whole or not at all; folders on the way are made."""
+    return _tool("write_file", path=_path(path), content=content)
 
 
-def _note(name: str, data: bool) -> dict[str, Any]:
-    return {"name": name, "data": data, "display": not data}
+def patch(
+    path: str | os.PathLike[str],
+    old: str | None = None,
+    new: str | None = None,
+    replace_all: bool = False,
+    *,
+    old_string: str | None = None,
+    new_string: str | None = None,
+    mode: str = "replace",
+) -> Reply:
+    """Replace a piece of a text file. `old` must stand there exactly once, or give `replace_all`.
+
+    `diff` shows what changed.
+    """
+    if mode != "replace":
+        raise ValueError(f"mode={mode!r} is not known here: give the old and the new text")
+    before = old if old is not None else old_string
+    after = new if new is not None else new_string
+    if before is None or after is None:
+        raise TypeError("patch() takes a path, the old text and the new one")
+    return _tool("patch", path=_path(path), old=before, new=after, replace_all=replace_all or None)
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of numpy and the like as Python's own; containers of them too."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return [_plain(item) for item in sorted(value, key=repr)]
-    if isinstance(value, (str, bool, int, float)) or value is None:
-        return value
-    if hasattr(value, "tolist") and type(value).__module__.split(".")[0] == "numpy":
-        return _plain(value.tolist())
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return value
+def search_files(
+    pattern: str,
+    target: str = "content",
+    path: str | os.PathLike[str] = ".",
+    glob: str | None = None,
+    limit: int | None = None,
+    offset: int | None = None,
+    *,
+    file_glob: str | None = None,
+    context: int | None = None,
+) -> Reply:
+    """Find lines by a regular expression, or with `target="files"` files by a name like `*.py`.
+
+    `matches` is a list of `{path, line, text}`, or of `{path, size}`; at most 50 of them if no
+    `limit` is given.
+    """
+    if target not in ("content", "files"):  # search_files(pattern, path)
+        target, path = ("files" if path == "files" else "content"), target
+    return _tool(
+        "search_files",
+        pattern=pattern,
+        target=target if target != "content" else None,
+        path=_path(path) if path != "." else None,
+        glob=glob or file_glob,
+        limit=limit,
+        offset=offset,
+        context=context,
+    )
 
 
-def _table(value: Any) -> dict[str, Any] | None:
-    """A data frame of pandas or polars as columns, types and a bounded number of rows."""
-    if type(value).__name__ == "Series" and hasattr(value, "to_frame"):
-        value = value.to_frame()
-    if type(value).__name__ != "DataFrame" or not hasattr(value, "columns"):
-        return None
-    total = len(value)
-    head = _with_index(value.head(TABLE_ROWS))
-    if hasattr(head, "to_dicts"):  # polars
-        rows = [list(row.values()) for row in head.to_dicts()]
-        types = [str(kind) for kind in head.dtypes]
-    else:
-        rows = json.loads(head.to_json(orient="values", date_format="iso", default_handler=str))
-        types = [str(kind) for kind in head.dtypes]
-    columns = [str(column) for column in head.columns]
-    table: dict[str, Any] = {
-        "columns": columns,
-        "types": types,
-        "rows": rows,
-        "total": total,
-        "kept": len(rows),
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(table, default=str))
-    return plain
+def web_search(query: str, limit: int | None = None) -> Reply:
+    """Search the web: 5 results if no `limit` is given.
+
+    `results` is a list of `{title, url, description}`.
+    """
+    reply = _tool("web_search", query=query, limit=limit)
+    reply["data"] = {"web": reply["results"]}
+    return reply
 
 
-def _with_index(frame: Any) -> Any:
-    """The labels of the rows as columns, where they say more than the number of the row."""
-    index = getattr(frame, "index", None)
-    if index is None or not hasattr(frame, "reset_index"):
-        return frame  # polars has none
-    plain = type(index).__name__ == "RangeIndex" and index.name is None
-    if plain and index.start == 0 and index.step == 1:
-        return frame
-    names = [
-        str(name) if name is not None and name not in frame.columns else f"index_{level}"
-        for level, name in enumerate(index.names)
-    ]
-    return frame.reset_index(names=names if len(names) > 1 else names[0])
+def web_extract(urls: str | Sequence[str], char_limit: int | None = None) -> Reply:
+    """The text of web pages. `results` is a list of `{url, title, content, error}`, in order."""
+    wanted = [urls] if isinstance(urls, str) else list(urls)
+    return _tool("web_extract", urls=wanted, char_limit=char_limit)
 
 
-def _picture(name: str, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Anything IPython can show: a figure, an image, an object with rich representations."""
-    from IPython import get_ipython
+def ask(question: str, choices: Iterable[str] | None = None, *, default: str | None = None) -> str:
+    """Ask the person behind the run. Where there is none, the workspace says what happens."""
+    given = None if choices is None else [str(choice) for choice in choices]
+    answer: str = call("ask", {"question": question, "choices": given, "default": default})
+    return answer
 
-    shell = get_ipython()
-    data, metadata = shell.display_formatter.format(value) if shell else ({}, {})
-    if set(data) <= {"text/plain"}:
-        raise TypeError(
-            f"cannot glue {name!r}: a {type(value).__name__} is neither JSON, a data frame nor "
-            "something with a picture. Glue the parts that matter."
-        ) from None
-    figure = sys.modules.get("matplotlib.pyplot")
-    if figure is not None and type(value).__name__ == "Figure":
-        figure.close(value)  # it has been shown; the end of the cell must not show it again
-    from base64 import b64encode
 
-    data = {m: b64encode(v).decode() if isinstance(v, bytes) else v for m, v in data.items()}
-    data[_MIME] = {"name": name, "kind": "display"}
-    return data, {**metadata, "scrapbook": _note(name, False)}
+def note(text: Any) -> None:
+    """Leave a line in the record for whoever reads it later."""
+    call("note", {"text": str(text)})
 
 
 def run(path: str, parameters: dict[str, Any] | None = None, **more: Any) -> RunResults:
@@ -170,7 +195,7 @@ def run(path: str, parameters: dict[str, Any] | None = None, **more: Any) -> Run
         "env": dict(os.environ),
         "parameters": {**(parameters or {}), **more},
     }
-    reply = _call("run", arguments)
+    reply = call("run", arguments)
     if reply["outcome"] != "ok":
         error = reply.get("error") or {}
         detail = f"{error.get('name', '')}: {error.get('value', '')}".strip(": ")
@@ -181,36 +206,35 @@ def run(path: str, parameters: dict[str, Any] | None = None, **more: Any) -> Run
     return results
 
 
-def _call(name: str, arguments: dict[str, Any]) -> Any:
-    address, token = _line()
-    try:
-        body = json.dumps({"token": token, "call": name, "arguments": arguments})
-    except TypeError as error:
-        raise TypeError(f"the arguments of {name}() must be JSON values: {error}") from None
-    with socket.socket(socket.AF_UNIX) as sock:
+def json_parse(text: str) -> Any:
+    """JSON that may begin with a byte order mark and hold raw tabs and newlines."""
+    return json.loads(text.removeprefix("\ufeff"), strict=False)
+
+
+def shell_quote(text: str) -> str:
+    """A text as one word of a command."""
+    return shlex.quote(text)
+
+
+def retry(attempt: Callable[[], Any], max_attempts: int = 3, delay: float = 2) -> Any:
+    """Call until it does not raise; the wait doubles each time. A refusal is not tried again."""
+    for n in range(max_attempts):
         try:
-            sock.connect(address.replace("@", "\0", 1))  # an abstract address, as ss shows it
-        except OSError as error:
-            raise RuntimeError("the engine that runs this notebook has gone") from error
-        sock.sendall(body.encode() + b"\n")
-        parts: list[bytes] = []
-        while not parts or not parts[-1].endswith(b"\n"):
-            data = sock.recv(1 << 16)
-            if not data:
-                raise RuntimeError("the engine that runs this notebook has gone")
-            parts.append(data)
-    reply = json.loads(b"".join(parts))
-    if "error" in reply:
-        refusal = reply["error"]
-        hint = f" ({refusal['hint']})" if refusal.get("hint") else ""
-        raise RuntimeError(f"{refusal['message']}{hint}")
-    return reply["value"]
+            return attempt()
+        except ToolRefused:
+            raise
+        except Exception:
+            if n + 1 >= max_attempts:
+                raise
+            time.sleep(delay * 2**n)
+    return None
 
 
-def _line() -> tuple[str, str]:
-    context = getattr(sys.modules.get("_quire_inside"), "context", None) or {}
-    address = context.get("socket") or os.environ.get("QUIRE_CALL_SOCKET")
-    token = context.get("token") or os.environ.get("QUIRE_CALL_TOKEN")
-    if not address or not token:
-        raise RuntimeError("run() works in a cell that Quire runs; here nobody answers")
-    return address, token
+def _tool(name: str, **arguments: Any) -> Reply:
+    given = {key: value for key, value in arguments.items() if value is not None}
+    return Reply(call(name, {"cwd": os.getcwd(), **given}))
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    found = os.fspath(path)
+    return os.fsdecode(found) if isinstance(found, bytes) else found

@@ -70,25 +70,40 @@ def _alike(step: Step) -> tuple[str, str, str]:
     return step.action, step.note, "" if many else step.target
 
 
-@click.command(epilog='Example: quire new "Report the health of this machine"')
+@click.command(
+    epilog='Examples: quire new "Report the health of this machine" · '
+    'quire new "Alert when a disk is above 90%" --path notebooks/disks.py'
+)
 @click.argument("description")
 @click.option("--path", metavar="FILE", help="Where to put it; otherwise named by DESCRIPTION.")
+@click.option("--no-model", is_flag=True, help="Do not ask the configured language model.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.pass_obj
-def new(app: App, description: str, path: str | None, as_json: bool) -> None:
+def new(app: App, description: str, path: str | None, no_model: bool, as_json: bool) -> None:
     """Begin a task from a description.
 
-    The task has a title, parameters, steps and results, and can be run as it is. No file is written
+    The task has a title, parameters read out of the description, steps, results and a check, and
+    can be run as it is. Which cells wait to be filled in is said on stderr. No file is written
     over.
     """
     from ...verbs.new import new as begin
 
     app.json_asked = as_json
-    created = begin(app.workspace(), description, path=path)
+    created = begin(app.workspace(), description, path=path, model=not no_model)
     if as_json:
-        emit_json(app, {"path": str(created.path), "title": created.title})
-    else:
-        app.terminal.out(plain(relative(created.path, app.cwd)))
+        emit_json(app, created.as_dict())
+        return
+    term = app.terminal
+    if created.note:
+        term.err(f"{term.paint('warning:', 'yellow', on_err=True)} {plain(created.note)}")
+    term.out(plain(relative(created.path, app.cwd)))
+    for item in created.parameters:
+        term.err(f"  takes {plain(f'{item.name}: {item.type} = {item.default_source}')}")
+    for cell in created.waiting:
+        name = plain(cell.title) or "the text at the top"
+        term.err(f"  waits: cell {cell.index} ({cell.cell_id}), {name}: {cell.what}")
+    if created.drafted_by == "model":
+        term.err("  drafted by the model: read it before you run it")
 
 
 @click.command(epilog="Examples: quire doctor · quire doctor --json")

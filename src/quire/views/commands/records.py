@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain
 from ...runs.record import CellRecord, Record
@@ -134,8 +136,11 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     for warning in record.warnings:
         term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
+    calls = by_cell(record)
+    _show_calls(app, calls.get("", []))
     for number, cell in enumerate(record.cells):
         _show_cell(app, number, cell, everything)
+        _show_calls(app, calls.get(cell.id, []))
     if record.error is not None and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
@@ -150,6 +155,12 @@ def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]
     if git.get("commit"):
         changes = " with changes that are not committed" if git.get("dirty") else ""
         yield f"at commit {one_line(str(git['commit']))[:12]}{changes}"
+    declared = record.plan.get("environment") or {}
+    if declared.get("lock"):
+        yield (
+            f"with what it declares to need: Python {one_line(str(declared.get('python')))}, "
+            f"lock {one_line(str(declared['lock']))[:12]}"
+        )
     if archived:
         yield f"archived: {one_line(str(archived['archive']))}"
 
@@ -171,6 +182,14 @@ def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> Non
             term.out(f"    {line}")
         if cut:
             term.out(term.paint(f"    … {cut} more lines (--all shows them)", "dim"))
+
+
+def _show_calls(app: App, lines: Iterable[tuple[str, str]]) -> None:
+    """What a cell asked of the engine."""
+    for kind, text in lines:
+        colour = {"bad": "red", "note": "bold"}.get(kind, "dim")
+        for row in labelled(kind, text).split("\n"):
+            app.terminal.out(app.terminal.paint(f"    · {row}", colour))
 
 
 def output_text(output: Any) -> str:
@@ -216,10 +235,9 @@ def as_data(found: Found) -> dict[str, Any]:
         "kernel": record.plan.get("kernel", {}),
         "origin": dict(record.origin),
         "warnings": list(record.warnings),
-        "tool_calls": [
-            {"cell": c.cell, "tool": c.tool, "arguments": c.arguments, "ok": c.ok}
-            for c in record.tool_calls
-        ],
+        "tool_calls": [asdict(call) for call in record.tool_calls],
+        "notes": [asdict(note) for note in record.notes],
+        "questions": [asdict(asked) for asked in record.asked],
     }
 
 

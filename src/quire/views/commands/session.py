@@ -9,15 +9,18 @@ from typing import Any
 import click
 
 from ...errors import DocumentError, UsageError
+from ...runs.calls import called
 from ...runs.events import (
     CellFinished,
     CellSubmitted,
     Event,
     KernelDied,
     KernelReplaced,
+    NoteAdded,
     OutputAdded,
     OutputCut,
     ResultGlued,
+    ToolCalled,
 )
 from ...runs.printed import plain
 from ...runs.summary import took
@@ -361,6 +364,8 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
                     "duration": None,
                     "outputs": [],
                     "results": {},
+                    "tool_calls": [],
+                    "notes": [],
                     "error": None,
                 }
             )
@@ -368,6 +373,12 @@ def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
             told[-1]["outputs"].append(dict(event.output))
         elif isinstance(event, ResultGlued) and told:
             told[-1]["results"][event.name] = event.value
+        elif isinstance(event, ToolCalled) and told:
+            told[-1]["tool_calls"].append(
+                {"tool": event.tool, "ok": event.ok, "reason": event.reason, "times": event.times}
+            )
+        elif isinstance(event, NoteAdded) and told:
+            told[-1]["notes"].append(event.text)
         elif isinstance(event, CellFinished) and told:
             worst = event.status if event.status != "ok" else worst
             error = event.error
@@ -407,6 +418,10 @@ def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
         text = plain(output_text(event.output))
         is_stream = event.output["output_type"] == "stream"
         term.out(text, end="" if is_stream or text.endswith("\n") else "\n")
+    elif isinstance(event, ToolCalled) and event.refused:
+        term.err(term.paint(called(event), "yellow", on_err=True))
+    elif isinstance(event, NoteAdded):
+        term.err(term.paint(f"note: {plain(event.text)}", "dim", on_err=True))
     elif isinstance(event, OutputCut):
         term.out(f"… {event.omitted:,} more ({event.what}); all of it is in {event.path}")
     elif isinstance(event, KernelDied):

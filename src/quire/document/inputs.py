@@ -1,0 +1,428 @@
+"""What a description of a task would have as parameters: numbers, periods, places, names.
+
+Each reader takes what it knows and leaves blanks in its place, so that nothing is read twice.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from keyword import iskeyword
+from typing import Literal
+
+from . import words
+
+Role = Literal["above", "below", "most", "file", "dry", ""]
+Reader = Callable[["Text"], Iterator["Input"]]
+
+MOST = 12  # parameters; more than that, nobody gives
+_READ = 4_000  # characters of a description that are looked at
+_HELP = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """`source` is the default as Python; `said` is where in the description it comes from."""
+
+    name: str
+    type: str
+    source: str
+    help: str
+    said: str
+    at: int
+    role: Role = ""
+
+    @property
+    def line(self) -> str:
+        return f"{self.name}: {self.type} = {self.source}  # {self.help}"
+
+
+class Text:
+    """The description, of which what was read is blanked out."""
+
+    def __init__(self, text: str) -> None:
+        self.whole = text[:_READ]
+        self.left = self.whole
+
+    def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Matches one after the other. Only what `read` is told of is gone afterwards."""
+        at = 0
+        while (found := pattern.search(self.left, at)) is not None:
+            at = max(found.end(), found.start() + 1)
+            yield found
+
+    def read(self, found: re.Match[str], group: int | str = 0) -> None:
+        start, end = found.span(group)
+        self.left = self.left[:start] + " " * (end - start) + self.left[end:]
+
+    def before(self, at: int) -> str:
+        """The word before a place, in lower case."""
+        part = self.whole[max(0, at - 60) : at].rstrip(" \t\"'“„«:=(-#$€£")
+        found = re.search(r"[^\W\d_][\w-]*$", part)
+        return found[0].lower() if found else ""
+
+
+def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Input, ...]:
+    """In the order in which the description says them. `taken` are names that mean other things."""
+    text = Text(description)
+    found = [item for reader in _READERS for item in reader(text)]
+    found.sort(key=lambda item: item.at)
+    if sum(item.role in ("above", "below") for item in found) > 1:
+        found = [_told_apart(item, text) for item in found]
+    used: dict[str, tuple[str, str]] = {}
+    kept: list[Input] = []
+    for item in found[:MOST]:
+        name = _free(item, used, taken)
+        if name:
+            used[name] = (item.type, item.source)
+            kept.append(replace(item, name=name))
+    return tuple(kept)
+
+
+def _told_apart(item: Input, text: Text) -> Input:
+    """Several limits are named after what they limit: cpu_threshold, memory_threshold."""
+    if item.role not in ("above", "below") or item.name != "threshold":
+        return item
+    at, subject = item.at, ""
+    for _ in range(4):
+        subject = text.before(at)
+        if not subject or _name(subject) not in words.SMALL:
+            break
+        at = text.whole.lower().rfind(subject, 0, at)
+    stem = _name(subject)
+    if len(stem) > 1 and stem not in words.SMALL:
+        return replace(item, name=f"{stem}_threshold")
+    return replace(item, name="minimum" if item.role == "below" else "maximum")
+
+
+def _free(item: Input, used: dict[str, tuple[str, str]], taken: frozenset[str]) -> str:
+    """A name that is nobody's; empty where the same was said before."""
+    name = item.name
+    if iskeyword(name) or name in taken or hasattr(builtins, name):
+        name = f"{name}_{'value' if item.type != 'int' else 'count'}"
+    stem, n = name, 1
+    while name in used:
+        if used[name] == (item.type, item.source):
+            return ""
+        n += 1
+        name = f"{stem}_{n}"
+    return name
+
+
+def _name(word: str) -> str:
+    """An identifier in ASCII, or nothing."""
+    name = re.sub(r"[^a-z0-9]+", "_", words.folded(word)).strip("_")
+    return name if re.match(r"[a-z]", name) and len(name) <= 30 else ""
+
+
+def _string(value: str) -> str:
+    """With double quotes where that needs no backslash."""
+    plain = repr(value)
+    return f'"{value}"' if plain == f"'{value}'" and '"' not in value else plain
+
+
+def _list(values: list[str]) -> str:
+    return f"[{', '.join(_string(value) for value in values)}]"
+
+
+def _said(phrase: str) -> str:
+    phrase = " ".join(phrase.split())
+    phrase = phrase.strip('"')
+    return phrase if len(phrase) <= _HELP else phrase[: _HELP - 1] + "…"
+
+
+def _input(
+    found: re.Match[str], name: str, type_: str, source: str, help_: str, role: Role = ""
+) -> Input:
+    said = _said(found[0])
+    return Input(name, type_, source, f'{help_}, from "{said}"', said, found.start(), role)
+
+
+def _listed(matches: list[re.Match[str]], one: str, many: str, help_: str) -> Iterator[Input]:
+    """One value as a string, several as a list of them."""
+    values = list(dict.fromkeys(found[0].rstrip(".,;:!?)") for found in matches))
+    if len(values) == 1:
+        yield _input(matches[0], one, "str", _string(values[0]), help_)
+    elif values:
+        yield _input(matches[0], many, "list[str]", _list(values), help_)
+
+
+# Places
+
+
+def _urls(text: Text) -> Iterator[Input]:
+    found = list(text.take(words.URL))
+    for each in found:
+        text.read(each)
+    yield from _listed(found, "url", "urls", "address")
+
+
+def _emails(text: Text) -> Iterator[Input]:
+    found = list(text.take(words.EMAIL))
+    for each in found:
+        text.read(each)
+    yield from _listed(found, "recipient", "recipients", "mail address")
+
+
+def _paths(text: Text) -> Iterator[Input]:
+    for found in text.take(words.PATH):
+        path = found[0].rstrip(".,;:!?)")
+        if path.strip("/~.*") and not re.fullmatch(r"\w{1,3}/\w{1,3}", path):
+            text.read(found)
+            before = text.before(found.start())
+            folder = path.endswith("/") or before in ("folder", "directory", "ordner", "dossier")
+            file = "." in path.rsplit("/", 1)[-1].lstrip(".")
+            name = "pattern" if "*" in path else "folder" if folder else "path"
+            kind = "which files" if name == "pattern" else "file" if file else "file or folder"
+            role: Role = "file" if name == "path" and file else ""
+            yield _input(found, name, "str", _string(path), kind, role)
+
+
+def _hosts(text: Text) -> Iterator[Input]:
+    found = list(text.take(words.HOST))
+    for each in found:
+        text.read(each)
+    yield from _listed(found, "host", "hosts", "machine")
+
+
+# Time
+
+
+def _date(found: re.Match[str], group: str) -> date | None:
+    try:
+        return date.fromisoformat(found[group])
+    except ValueError:
+        return None
+
+
+def _dates(text: Text) -> Iterator[Input]:
+    for found in text.take(words.DATES):
+        day = _date(found, "day")
+        if day is None:
+            continue
+        text.read(found)
+        bound = (found["bound"] or "").strip().lower()
+        last = bound in words.UNTIL
+        first = bound in words.SINCE or (not last and bool(found["rest"]))
+        name = "until" if last else "since" if first else "day"
+        help_ = {"until": "last day", "since": "first day"}.get(name, "which day")
+        if found["rest"] and (end := _date(found, "end")) is not None:
+            yield _input(found, "since", "date", repr(day).removeprefix("datetime."), "first day")
+            source = repr(end).removeprefix("datetime.")
+            yield replace(
+                _input(found, "until", "date", source, "last day"), at=found.start("rest")
+            )
+        else:
+            yield _input(found, name, "date", repr(day).removeprefix("datetime."), help_)
+
+
+def _calendar(text: Text) -> Iterator[Input]:
+    """Quarters, months with a year, times of day, years."""
+    for pattern, name, help_ in words.CALENDAR:
+        for found in text.take(pattern):
+            text.read(found)
+            value = found["value"]
+            if name == "year":
+                yield _input(found, name, "int", value, help_)
+            else:
+                yield _input(found, name, "str", _string(" ".join(value.split())), help_)
+
+
+def _periods(text: Text) -> Iterator[Input]:
+    for pattern in words.PERIODS:
+        for found in text.take(pattern):
+            unit = words.unit_of_time(found["unit"])
+            if unit is not None:
+                text.read(found)
+                number = str(int(found["number"] or 1))
+                yield _input(found, unit, "int", number, f"{unit} to look at")
+    for pattern, name, help_ in words.SPANS:
+        for found in text.take(pattern):
+            unit = words.unit_of_time(found["unit"])
+            if unit is not None:
+                text.read(found)
+                number = str(_number(found["number"]))
+                kind = "float" if "." in number else "int"
+                role: Role = "above" if name == "older_than" else ""
+                item = _input(found, f"{name}_{unit}", kind, number, f"{help_} in {unit}")
+                yield replace(item, role=role)
+    for found in text.take(words.SINGLE):
+        text.read(found)
+        days = words.single_period(found[0])
+        yield _input(found, "days", "int", str(days), "days to look at")
+
+
+# Numbers
+
+
+def _number(text: str) -> int | float:
+    """As people write it: 1,200 and 1.5 and 3k."""
+    text = text.replace("\u00a0", "").replace("'", "")
+    factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
+    text = text[:-1] if factor > 1 else text
+    if "," in text and "." in text:  # the later of the two is the decimal one
+        thousands = "," if text.rindex(",") < text.rindex(".") else "."
+        text = text.replace(thousands, "")
+    elif re.fullmatch(r"-?[1-9]\d{0,2}([.,]\d{3})+", text) and text.count(".") != 1:
+        text = re.sub(r"[.,]", "", text)
+    text = text.replace(",", ".")
+    if text.count(".") > 1:
+        text = text.replace(".", "")
+    if "." not in text:
+        return int(text) * factor
+    value = float(text) * factor
+    return int(value) if factor > 1 and value.is_integer() else value
+
+
+def _measured(found: re.Match[str]) -> tuple[str, str, str]:
+    """Type, default and unit of a number with what stands around it."""
+    value = _number(found["number"])
+    sign, unit = found["sign"] or "", (found["unit"] or "").strip()
+    unit = words.UNITS.get(unit.lower(), unit) or words.SIGNS.get(sign, "")
+    if unit or isinstance(value, float):
+        return "float", repr(float(value)), unit
+    return "int", str(value), ""
+
+
+def _thresholds(text: Text) -> Iterator[Input]:
+    for pattern in (words.COMPARED, words.COMPARED_AFTER):
+        for found in text.take(pattern):
+            type_, source, unit = _measured(found)
+            text.read(found)
+            role = _bad_side(text, found)
+            side = "lowest" if role == "below" else "highest"
+            of = f" in {unit}" if unit else ""
+            yield _input(found, "threshold", type_, source, f"{side} value that is fine{of}", role)
+
+
+def _bad_side(text: Text, found: re.Match[str]) -> Role:
+    """Above or below: where the values are that the task is about.
+
+    What is asked to be under a limit is looked for above it. The nearest word before it decides.
+    """
+    said = found["word"].lower()
+    above = text.whole[max(0, found.start() - 200) : found.start()]
+    wanted, sought = (
+        max((each.end() for each in pattern.finditer(above)), default=0)
+        for pattern in (words.WANTED, words.LOOKED_FOR)
+    )
+    demanded = wanted > sought or (wanted == sought and said in words.DEMANDS)
+    return "below" if words.is_below(said) != demanded else "above"
+
+
+def _limits(text: Text) -> Iterator[Input]:
+    for pattern in words.LIMITS:
+        for found in text.take(pattern):
+            text.read(found)
+            value = str(_number(found["number"]))
+            yield _input(found, "limit", "int", value, "at most so many", "most")
+
+
+def _amounts(text: Text) -> Iterator[Input]:
+    """Numbers that are left and say what they count or measure."""
+    for found in text.take(words.PERCENTILE):
+        text.read(found)
+        yield _input(found, "percentile", "float", repr(float(found["number"])), "percentile")
+    for found in text.take(words.LABELLED):
+        if name := _name(found["label"]):
+            text.read(found)
+            value = _number(found["number"])
+            kind = "float" if isinstance(value, float) else "int"
+            yield _input(found, name, kind, repr(value), found["label"].lower())
+    for pattern in (words.MEASURE, words.MONEY):
+        yield from _quantities(text, pattern)
+    for found in text.take(words.COUNTED):
+        before = text.whole[: found.start()].rstrip()
+        product = re.search(r"\w\W+([A-Z]\w*)$", before[-40:])
+        if not product:  # Python 3, not 3 of anything
+            yield from _counted(text, found)
+
+
+def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
+    for found in text.take(pattern):
+        type_, source, unit = _measured(found)
+        name = {"percent": "percent", "": "amount"}.get(unit, "amount")
+        text.read(found)
+        yield _input(found, name, type_, source, f"amount in {unit}" if unit else "amount")
+
+
+def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
+    name = _name(found["what"])
+    if not name or name in words.SMALL:
+        name = "number"
+    text.read(found)
+    help_ = f"how many {found['what']}" if name != "number" else "number"
+    yield _input(found, name, "int", repr(int(_number(found["number"]))), help_)
+
+
+# Words
+
+
+def _quoted(text: Text) -> Iterator[Input]:
+    for found in text.take(words.QUOTED):
+        value = next(part for part in found.groups() if part is not None)
+        if not value.strip():
+            continue
+        before = words.folded(text.before(found.start()))
+        name = words.NAMED_BY.get(before) or (before if before in words.NOUNS else "text")
+        text.read(found)
+        yield _input(found, _name(name) or "text", "str", _string(value), words.help_of(name))
+
+
+def _nouns(text: Text) -> Iterator[Input]:
+    for found in text.take(words.REGION):
+        text.read(found)
+        yield _input(found, "region", "str", _string(found[0]), "region")
+    for found in text.take(words.CHANNEL):
+        text.read(found)
+        yield _input(found, "channel", "str", _string(found["value"]), "channel")
+    for found in text.take(words.NOUN):
+        value = found["value"].rstrip(".,;:!?)")
+        if not value or words.folded(value) in words.SMALL:
+            continue
+        name = _name(words.NOUNS_TO.get(words.folded(found["noun"]), found["noun"]))
+        if name:
+            text.read(found)
+            yield _input(found, name, "str", _string(value), words.help_of(name))
+
+
+def _for_whom(text: Text) -> Iterator[Input]:
+    for found in text.take(words.PLACE):
+        if words.folded(found["value"].split()[0]) not in words.NOT_NAMES:
+            text.read(found)
+            yield _input(found, "place", "str", _string(found["value"]), "where")
+    for found in text.take(words.FOR):
+        value = found["value"].rstrip(".,;:!?)")
+        if words.folded(value.split()[0]) in words.NOT_NAMES:
+            continue
+        text.read(found)
+        yield _input(found, "name", "str", _string(value), "for whom or what")
+
+
+def _switches(text: Text) -> Iterator[Input]:
+    for pattern, name, help_ in words.SWITCHES:
+        found = pattern.search(text.left)
+        if found is not None:
+            text.read(found)
+            yield _input(found, name, "bool", "True", help_, "dry" if name == "dry_run" else "")
+
+
+_READERS: tuple[Reader, ...] = (
+    _urls,
+    _emails,
+    _quoted,
+    _nouns,
+    _paths,
+    _hosts,
+    _dates,
+    _calendar,
+    _limits,
+    _periods,
+    _thresholds,
+    _for_whom,
+    _switches,
+    _amounts,
+)

@@ -1,0 +1,101 @@
+"""Whether a text that somebody else wrote is a task as Quire would begin one. Nothing is run."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from ..errors import DocumentError, ParameterError
+from . import formats
+from .draft import SECTIONS, TITLE, Draft, Waiting, without_ids
+from .lint import lint
+from .model import Document
+from .parameter import TAG, declared, parameters_cell
+from .params import resolve
+
+MOST_CELLS = 60
+_FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_MAGIC = re.compile(r"^[ \t]*(?:[!%]|get_ipython\b)", re.MULTILINE)
+_OPEN = re.compile(r"\bTODO\b|\bNotImplementedError\b|^\s*\.\.\.\s*$", re.MULTILINE)
+
+
+def cleaned(text: str) -> str:
+    """Without the fence around it and without characters that are not seen."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
+    # Where there is something around the task, the longest block is meant.
+    blocks = [] if re.match(r"\s*# ?%%", text) else _FENCED.findall(text)
+    return max(blocks, key=len).strip("\n") + "\n" if blocks else text.strip("\n") + "\n"
+
+
+def vet(text: str) -> tuple[Draft | None, list[str]]:
+    """The draft, or what is wrong with it, each in a sentence."""
+    try:
+        document = formats.loads(cleaned(text), ".py")
+    except DocumentError as error:
+        return None, [error.message]
+    if document.metadata:
+        return None, ["it has a header above the cells: leave it out"]
+    if len(document.cells) > MOST_CELLS:
+        return None, [f"it has more than {MOST_CELLS} cells"]
+    problems = [*_of_cells(document), *_of_parameters(document), *_of_sections(document)]
+    problems += [
+        f"cell {found.index}, line {found.line}: {found.message}" for found in lint(document)
+    ]
+    if problems:
+        return None, problems
+    # Written anew: what a stranger's markers may say besides does not get into the file.
+    text = formats.dumps(without_ids(document), ".py")
+    document = formats.loads(text, ".py")
+    return Draft(document, document.title[:TITLE], _waiting(document)), []
+
+
+def _of_cells(document: Document) -> Iterator[str]:
+    first = document.cells[0] if document.cells else None
+    if first is None or first.kind != "markdown" or not first.source.lstrip().startswith("# "):
+        yield "the first cell has to be Markdown that begins with a title: `# Title`"
+    for at, cell in enumerate(document.cells):
+        if cell.kind == "raw":
+            yield f"cell {at} is raw: use only code and Markdown"
+        elif cell.kind == "code" and _MAGIC.search(cell.source):
+            yield f"cell {at} has a magic or a shell line: write plain Python"
+        if set(cell.tags) - {TAG}:
+            yield f"cell {at} has the tags {', '.join(cell.tags)}: only parameters may be tagged"
+
+
+def _of_parameters(document: Document) -> Iterator[str]:
+    tagged = [cell for cell in document.cells if TAG in cell.tags]
+    if len(tagged) != 1 or parameters_cell(document) is None:
+        yield 'there has to be one code cell with the marker `# %% parameters tags=["parameters"]`'
+        return
+    parameters = declared(document)
+    if not parameters:
+        yield "the parameters cell declares none: `name: type = default  # help`"
+    for item in parameters:
+        if not item.type or not item.help or item.required:
+            yield f"parameter {item.name} needs a type, a default and a comment"
+    try:
+        resolve(document, {})
+    except ParameterError as error:
+        yield error.message.splitlines()[0]
+
+
+def _of_sections(document: Document) -> Iterator[str]:
+    titles = {cell.title.strip().lower() for cell in document.cells if cell.kind == "code"}
+    for name in SECTIONS:
+        if name not in titles:
+            yield f"there is no code cell with the title {name}: `# %% {name}`"
+    code = "\n".join(cell.source for cell in document.cells if cell.kind == "code")
+    if not re.search(r"^\s*glue\(", code, re.MULTILINE):
+        yield 'no result has a name: `from quire.runtime import glue`, `glue("status", status)`'
+    if not re.search(r"^\s*assert\b", code, re.MULTILINE):
+        yield "the check cell asserts nothing about the results"
+
+
+def _waiting(document: Document) -> tuple[Waiting, ...]:
+    return tuple(
+        Waiting(cell.id, at, cell.title, "it says itself that something is missing")
+        for at, cell in enumerate(document.cells)
+        if cell.kind == "code" and _OPEN.search(cell.source)
+    )

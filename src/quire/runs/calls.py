@@ -1,0 +1,168 @@
+"""What cells asked of the engine, as a reader is told of it: calls, notes and questions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .events import Asked, ToolCalled
+from .printed import plain
+from .record import Record
+
+CALLS_MIME = "application/vnd.quire.calls+json"
+TEXT = 300  # characters of one argument in a record
+ITEMS = 20
+DEEP = 4
+LINE = 160
+SHOWN = 50  # calls under one cell
+
+
+def brief(value: Any, depth: int = DEEP) -> Any:
+    """Arguments as a record keeps them: heads of long texts, the first of many."""
+    if isinstance(value, str):
+        cut = len(value) - TEXT
+        return value if cut <= 0 else f"{value[:TEXT]} … {cut:,} more characters"
+    if isinstance(value, Mapping | list | tuple) and depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        first = list(value.items())[:ITEMS]
+        out = {str(key)[:TEXT]: brief(item, depth - 1) for key, item in first}
+        if len(value) > ITEMS:
+            out["…"] = f"{len(value) - ITEMS:,} more"
+        return out
+    if isinstance(value, list | tuple):
+        items = [brief(item, depth - 1) for item in value[:ITEMS]]
+        return [*items, f"… {len(value) - ITEMS:,} more"] if len(value) > ITEMS else items
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 64:
+        return "a number beyond 64 bits"
+    return value
+
+
+def digest(value: Any) -> dict[str, Any]:
+    """Of a result, which itself is not kept. Any JSON value has one."""
+    data = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+    return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+
+
+def one_line(arguments: Mapping[str, Any]) -> str:
+    """Arguments as a call would have them, on one short line."""
+    parts = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items()]
+    text = " ".join(plain(", ".join(parts)).split())
+    return text if len(text) <= LINE else f"{text[:LINE]}…"
+
+
+def called(call: ToolCalled) -> str:
+    """Such as `terminal(command="ls"): refused: terminal() is not allowed`."""
+    from .summary import took
+
+    times = f" {call.times:,} times" if call.times > 1 else ""
+    exit_code = call.result.get("exit_code")
+    ended = f", exit {exit_code}" if exit_code not in (None, 0) else ""
+    outcome = call.result.get("outcome")
+    if call.ok:
+        end = f"ok, {took(call.duration)}{ended}"
+    elif outcome:
+        end = f"{outcome}, {took(call.duration)}"
+    else:
+        why = " ".join(plain(call.reason).split())[:LINE]
+        end = f"{'refused' if call.refused else 'failed'}{': ' if why else ''}{why}{ended}"
+    return f"{plain(call.tool)}({one_line(call.arguments)}){times}: {end}"
+
+
+def answered(asked: Asked) -> str:
+    question = " ".join(plain(asked.question).split())
+    answer = "no answer" if asked.answer is None else " ".join(plain(asked.answer).split())
+    return f"{question} → {answer} (by {plain(asked.by)})"
+
+
+def by_cell(record: Record) -> dict[str, list[tuple[str, str]]]:
+    """For each cell its notes, questions and calls as (kind, text): `note`, `ask`, `call`, `bad`.
+
+    What belongs to no cell of the record is under the empty name.
+    """
+    known = {cell.id for cell in record.cells}
+    found: dict[str, list[tuple[str, str]]] = {}
+    for cell, kind, text in _all(record):
+        found.setdefault(cell if cell in known else "", []).append((kind, text))
+    return {cell: _few(lines) for cell, lines in found.items()}
+
+
+def _all(record: Record) -> Iterator[tuple[str, str, str]]:
+    for note in record.notes:
+        yield note.cell, "note", plain(note.text).strip()
+    for asked in record.asked:
+        yield asked.cell, "ask", answered(asked)
+    for call in record.tool_calls:
+        yield call.cell, "call" if call.ok else "bad", called(call)
+
+
+def _few(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    if len(lines) <= SHOWN:
+        return lines
+    half = SHOWN // 2
+    cut = ("cut", f"… {len(lines) - 2 * half:,} more; the record has them")
+    return [*lines[:half], cut, *lines[-half:]]
+
+
+def calls_outputs(record: Record) -> dict[str, dict[str, Any]]:
+    """What an executed notebook shows under its cells, by cell: outputs of ours, not theirs."""
+    found: dict[str, dict[str, list[Any]]] = {}
+
+    def told(cell: str) -> dict[str, list[Any]]:
+        return found.setdefault(cell, {"tool_calls": [], "notes": [], "questions": []})
+
+    def add(cell: str, kind: str, what: Any) -> None:
+        known = told(cell)[kind]
+        if len(known) < SHOWN:  # the record has all
+            known.append(what)
+
+    for call in record.tool_calls:
+        add(call.cell, "tool_calls", _call_json(call))
+    for note in record.notes:
+        add(note.cell, "notes", note.text)
+    for asked in record.asked:
+        answer = {"question": asked.question, "answer": asked.answer, "by": asked.by}
+        add(asked.cell, "questions", answer)
+    if not found:
+        return {}
+    lines = by_cell(record)
+    return {
+        cell: {
+            "output_type": "display_data",
+            "data": {CALLS_MIME: data, "text/plain": _text(lines.get(cell, []))},
+            "metadata": {},
+        }
+        for cell, data in found.items()
+    }
+
+
+def is_ours(output: Mapping[str, Any]) -> bool:
+    """Whether an output of an executed notebook is what `calls_outputs` put there."""
+    data = output.get("data")
+    return isinstance(data, Mapping) and CALLS_MIME in data
+
+
+def _text(lines: list[tuple[str, str]]) -> str:
+    return "\n".join(["tool calls:", *(f"  {labelled(kind, text)}" for kind, text in lines)])
+
+
+def _call_json(call: ToolCalled) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "ok": call.ok,
+        "duration": call.duration,
+        "result": call.result,
+    }
+    if not call.ok:
+        told |= {"reason": call.reason, "refused": call.refused}
+    return told | ({"times": call.times} if call.times > 1 else {})
+
+
+_LABELS = {"note": "note: ", "ask": "asked: "}
+
+
+def labelled(kind: str, text: str) -> str:
+    return f"{_LABELS.get(kind, '')}{text}"

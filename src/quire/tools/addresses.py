@@ -1,0 +1,126 @@
+"""Where a cell may fetch a page from: public hosts, and private ones that the workspace names.
+
+A name is looked up once, every address of it is judged, and the one that was judged is the one that
+is connected to: a name that answers differently the second time gains nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from urllib.parse import SplitResult, urlsplit
+
+from ..errors import Refused, ToolError
+
+LONGEST = 8_000
+PORTS = {"http": 80, "https": 443}
+
+Lookup = Callable[[str, int], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A page, and the address that its host has been found to have."""
+
+    url: SplitResult
+    host: str
+    port: int
+    address: str
+
+    @property
+    def is_secure(self) -> bool:
+        return self.url.scheme == "https"
+
+    @property
+    def path(self) -> str:
+        query = f"?{self.url.query}" if self.url.query else ""
+        return f"{self.url.path or '/'}{query}"
+
+    @property
+    def named(self) -> str:
+        """For the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.url.scheme] else f"{host}:{self.port}"
+
+
+def parsed(url: object) -> SplitResult:
+    if not isinstance(url, str) or len(url) > LONGEST:
+        raise Refused("a URL is a text of at most 8,000 characters")
+    if any(ord(char) <= 32 or ord(char) > 126 for char in url):
+        raise Refused("the URL holds characters that have to be written as %XX", hint=shown(url))
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise Refused(f"that is no URL: {error}") from None
+    if parts.scheme not in PORTS or not parts.hostname or "\\" in url:
+        raise Refused(f"{shown(url)} is no http or https URL")
+    if parts.username is not None or parts.password is not None:
+        raise Refused("the URL has a name or password in it")
+    return parts
+
+
+def shown(url: str) -> str:
+    return url if len(url) <= 100 else f"{url[:100]}…"
+
+
+def resolve(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ToolError(f"{host} has no address: {error}", hint="check the host's name") from error
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def target(url: object, private: Sequence[str], lookup: Lookup = resolve) -> Target:
+    """Refuses a host unless all of its addresses may be reached."""
+    parts = parsed(url)
+    host = (parts.hostname or "").rstrip(".").lower()
+    port = parts.port or PORTS[parts.scheme]
+    addresses = lookup(host, port)
+    if not addresses:
+        raise ToolError(f"{host} has no address", hint="check the host's name")
+    if not _is_named(host, port, private):
+        for address in addresses:
+            if not is_public(address):
+                raise Refused(
+                    f"{host} is {address}, which is not on the public internet",
+                    hint="private_hosts under [tools] names hosts that may be reached all the same",
+                )
+    return Target(parts, host, port, addresses[0])
+
+
+def _is_named(host: str, port: int, private: Sequence[str]) -> bool:
+    for pattern in private:
+        low = pattern.lower()
+        if fnmatchcase(f"{host}:{port}", low) or fnmatchcase(host, low):
+            return True
+    return False
+
+
+def is_public(address: str) -> bool:
+    """Neither this machine nor its neighbours, by whichever way of writing an address."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        for inner in (found.ipv4_mapped, found.sixtofour, _translated(found)):
+            if inner is not None:
+                return is_public(str(inner))
+        if found.teredo is not None or "%" in address:
+            return False
+    return found.is_global and not found.is_multicast and not found.is_reserved
+
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.ip_network("::/96")
+
+
+def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if address in _NAT64 or address in _COMPATIBLE:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return None

@@ -1,0 +1,247 @@
+"""Commands for a cell: which may run, and running one so that nothing of it is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ..errors import Refused, ToolError
+from ..kernel.keeper import Keeper
+
+TICK = 0.05
+LONGEST = 100_000  # characters of a command
+# Without a shell these would be letters like any other; who writes them means a shell.
+_SHELL = frozenset(";&|<>()$`\n\r*?[")
+# stderr goes where stdout does. The words of the command are arguments: no shell reads them again.
+_TOGETHER = 'exec "$@" 2>&1'
+
+
+def words_of(command: object, allowed: Sequence[str], refused: Sequence[str]) -> list[str]:
+    """What to run. Where patterns decide, a command is a list of words, and no shell sees it."""
+    if not isinstance(command, str) or not command.strip():
+        raise ToolError("a command is a text that is not empty", hint="terminal('ls -l')")
+    if "\0" in command:
+        raise Refused("the command has a NUL in it")
+    if len(command) > LONGEST:
+        raise Refused(f"the command has more than {LONGEST:,} characters")
+    try:
+        command.encode()
+    except UnicodeEncodeError:
+        raise Refused("the command holds half of a character") from None
+    if not allowed and not refused:
+        return ["/bin/sh", "-c", command]
+    words = _parsed(command)
+    for pattern in refused:
+        if _fits(words, pattern):
+            raise Refused(
+                f"the command fits {pattern!r}, which is refused",
+                hint="refuse_commands under [tools] says what never runs",
+            )
+    if allowed and not any(_fits(words, pattern) for pattern in allowed):
+        raise Refused(
+            f"the command {words[0]!r} fits no pattern that is allowed",
+            hint=f"allowed: {', '.join(allowed[:10])}; see commands under [tools]",
+        )
+    return words
+
+
+def _parsed(command: str) -> list[str]:
+    quote = ""
+    before = " "
+    at = 0
+    while at < len(command):
+        char = command[at]
+        if char == "\\" and quote != "'":
+            at += 1
+        elif quote:
+            if char == quote:
+                quote = ""
+            elif quote == '"' and char in "$`":
+                raise _needs_shell(char)
+        elif char in "'\"":
+            quote = char
+        elif char in _SHELL or (char in "~#" and before.isspace()):
+            raise _needs_shell(char)
+        before = char
+        at += 1
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ToolError(f"the command cannot be read: {error}", hint="close its quotes") from None
+    if not words or not words[0]:
+        raise ToolError("the command is empty", hint="terminal('ls -l')")
+    return words
+
+
+def _needs_shell(char: str) -> Refused:
+    return Refused(
+        f"the command has {char!r} in it, which needs a shell",
+        hint="where patterns say which commands run, each is run without a shell: one at a time,"
+        " with what is special in single quotes",
+    )
+
+
+def _fits(words: Sequence[str], pattern: str) -> bool:
+    """Word by word; `*` as the last word of a pattern stands for any number of words."""
+    try:
+        wanted = shlex.split(pattern)
+    except ValueError:
+        return False
+    if wanted and wanted[-1] == "*":
+        wanted.pop()
+        if len(words) < len(wanted):
+            return False
+        words = words[: len(wanted)]
+    return len(words) == len(wanted) and all(map(fnmatchcase, words, wanted))
+
+
+def run_command(
+    argv: Sequence[str],
+    folder: str,
+    env: Mapping[str, str],
+    seconds: float,
+    limit: int,
+    called_off: Callable[[], bool],
+) -> dict[str, Any]:
+    """What it printed and how it ended. It and all it started are gone when this returns."""
+    read, write = os.pipe()
+    scratch = tempfile.mkdtemp(prefix="quire-command-")
+    try:
+        command = ["/bin/sh", "-c", _TOGETHER, "sh", *argv]
+        keeper = Keeper(command, scratch, Path(folder), env, stdout=write)
+    except (OSError, ValueError) as error:
+        os.close(read)
+        with contextlib.suppress(OSError):
+            os.rmdir(scratch)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ToolError(f"the command could not be started: {reason}", hint="check it") from error
+    finally:
+        os.close(write)
+    kept = Kept(limit)
+    began = time.monotonic()
+    why = ""
+    try:
+        while (end := keeper.look()) is None:
+            if called_off():
+                why = "called off"
+            elif time.monotonic() - began > seconds:
+                why = "timed out"
+            if why:
+                break
+            if _ready(read, keeper.fileno()):
+                kept.read(read)
+        keeper.end()
+        kept.read(read)
+    finally:
+        keeper.close()
+        os.close(read)
+    code = (
+        -1 if why or end is None else end.status if end.status is not None else -(end.signal or 1)
+    )
+    return {
+        "output": kept.text(),
+        "exit_code": code,
+        "timed_out": why == "timed out",
+        "truncated": kept.omitted > 0,
+        "duration": round(time.monotonic() - began, 3),
+        **({"error": _ended(why, seconds)} if why else {}),
+    }
+
+
+def _ready(*fds: int) -> bool:
+    waiting = select.poll()  # select() knows no descriptor beyond 1,023
+    for fd in fds:
+        waiting.register(fd, select.POLLIN)
+    return bool(waiting.poll(TICK * 1000))
+
+
+def _ended(why: str, seconds: float) -> str:
+    return f"it took longer than {seconds:g} s and was ended" if why == "timed out" else why
+
+
+class Kept:
+    """Head and tail of what a command prints; the middle is counted."""
+
+    def __init__(self, limit: int) -> None:
+        self.half = max(1, limit // 2)
+        self.head = bytearray()
+        self.tail: deque[bytes] = deque()
+        self.size = self.omitted = 0
+
+    def read(self, fd: int) -> None:
+        """What is there now."""
+        os.set_blocking(fd, False)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(64):  # then look at the clock again
+                data = os.read(fd, 1 << 16)
+                if not data:
+                    return
+                self.add(data)
+
+    def add(self, data: bytes) -> None:
+        room = self.half - len(self.head)
+        self.head += data[:room]
+        if rest := data[max(0, room) :]:
+            self.tail.append(rest)
+            self.size += len(rest)
+        while self.tail and self.size - len(self.tail[0]) >= self.half:
+            gone = len(self.tail.popleft())
+            self.size -= gone
+            self.omitted += gone
+
+    def text(self) -> str:
+        tail = b"".join(self.tail)
+        cut = max(0, len(tail) - self.half)
+        self.omitted += cut
+        head, end = (
+            bytes(self.head).decode("utf-8", "replace"),
+            tail[cut:].decode("utf-8", "replace"),
+        )
+        if not self.omitted:
+            return (bytes(self.head) + tail).decode("utf-8", "replace")
+        return f"{head}\n[quire: {self.omitted:,} bytes were cut here]\n{end}"
+
+
+def bounded_run(
+    argv: Sequence[str], fd: int, seconds: float, limit: int, called_off: Callable[[], bool]
+) -> bytes | None:
+    """What one of our own programs says; None where it took too long. `fd` is handed to it."""
+    process = subprocess.Popen(
+        argv,
+        env={"PATH": os.defpath, "PYTHONUTF8": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(fd,),
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    deadline = time.monotonic() + seconds
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while time.monotonic() < deadline and not called_off() and size <= limit:
+            if not _ready(process.stdout.fileno()):
+                continue
+            data = os.read(process.stdout.fileno(), 1 << 16)
+            if not data:
+                return b"".join(parts)
+            parts.append(data)
+            size += len(data)
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.wait()

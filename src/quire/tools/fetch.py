@@ -1,0 +1,151 @@
+"""One page over HTTP, for a cell: bounded in bytes, time and redirects, and every hop is judged."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from ..errors import Refused, ToolError
+from .addresses import Lookup, Target, resolve, shown, target
+
+REDIRECTS = 5
+TICK = 0.1
+_MOVED = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    url: str  # where it was in the end
+    kind: str  # its MIME type
+    text: str
+    cut: bool = False
+
+
+def fetch(
+    url: str,
+    *,
+    private: Sequence[str],
+    limit: int,
+    seconds: float,
+    called_off: Callable[[], bool],
+    lookup: Lookup = resolve,
+) -> Page:
+    deadline = time.monotonic() + seconds
+    for _ in range(REDIRECTS + 1):
+        found = target(url, private, lookup)
+        with _connected(found, deadline, called_off) as connection:
+            try:
+                answer = _asked(connection, found)
+                moved = answer.getheader("Location") if answer.status in _MOVED else None
+                if moved is None:
+                    return _page(answer, url, limit)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise _failed(url, error, deadline, called_off) from error
+        url = urljoin(url, moved)
+    raise Refused(f"{shown(url)} leads on more than {REDIRECTS} times")
+
+
+def _asked(connection: http.client.HTTPConnection, found: Target) -> http.client.HTTPResponse:
+    connection.putrequest("GET", found.path, skip_host=True, skip_accept_encoding=True)
+    for name, value in (
+        ("Host", found.named),
+        ("User-Agent", "quire"),
+        ("Accept", "text/html, text/plain, application/json;q=0.9, */*;q=0.1"),
+        ("Accept-Encoding", "identity"),
+        ("Connection", "close"),
+    ):
+        connection.putheader(name, value)
+    connection.endheaders()
+    return connection.getresponse()
+
+
+@contextlib.contextmanager
+def _connected(
+    found: Target, deadline: float, called_off: Callable[[], bool]
+) -> Iterator[http.client.HTTPConnection]:
+    """To the address that was judged. It is cut off when time is over, whatever the server does."""
+    left = max(0.001, deadline - time.monotonic())
+    connection = http.client.HTTPConnection(found.host, found.port, timeout=left)
+    over = threading.Event()
+    try:
+        sock = socket.create_connection((found.address, found.port), timeout=left)
+    except OSError as error:
+        raise _failed(found.url.geturl(), error, deadline, called_off) from error
+    with contextlib.closing(sock):
+        watch = threading.Thread(target=_cut_off, args=(sock, over, deadline, called_off))
+        watch.daemon = True
+        watch.start()
+        try:
+            if found.is_secure:
+                import ssl
+
+                context = ssl.create_default_context()
+                try:
+                    secure = context.wrap_socket(sock, server_hostname=found.host)
+                except (OSError, ValueError) as error:
+                    raise _failed(found.url.geturl(), error, deadline, called_off) from error
+                connection.sock = secure
+            else:
+                connection.sock = sock
+            yield connection
+        finally:
+            over.set()
+            watch.join()
+            connection.close()
+
+
+def _cut_off(
+    sock: socket.socket, over: threading.Event, deadline: float, called_off: Callable[[], bool]
+) -> None:
+    # wrap_socket takes the descriptor away from its socket: have one of our own.
+    with contextlib.suppress(OSError), sock.dup() as own:
+        while not over.wait(TICK):
+            if called_off() or time.monotonic() > deadline:
+                own.shutdown(socket.SHUT_RDWR)
+                return
+
+
+def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
+    if answer.status != 200:
+        raise ToolError(f"{shown(url)} answered {answer.status} {answer.reason}"[:300])
+    if answer.getheader("Content-Encoding", "identity").lower() != "identity":
+        raise ToolError(f"{shown(url)} answered in an encoding that was not asked for")
+    kind = (answer.getheader("Content-Type") or "text/plain").partition(";")[0].strip().lower()
+    readable = kind.startswith("text/") or kind.endswith(("json", "xml"))
+    if not readable:
+        raise ToolError(f"{shown(url)} is {kind[:100]}, not a text", hint="fetch it in Python")
+    parts: list[bytes] = []
+    size = 0
+    while size <= limit and (data := answer.read1(1 << 16)):
+        parts.append(data)
+        size += len(data)
+    if size <= limit and answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
+    data = b"".join(parts)[:limit]
+    return Page(url, kind, data.decode(_charset(answer), "replace"), cut=size > limit)
+
+
+def _charset(answer: http.client.HTTPResponse) -> str:
+    import codecs
+
+    named = answer.headers.get_content_charset("utf-8")
+    try:
+        return named if codecs.lookup(named)._is_text_encoding else "utf-8"
+    except LookupError:
+        return "utf-8"
+
+
+def _failed(
+    url: str, error: Exception, deadline: float, called_off: Callable[[], bool]
+) -> ToolError:
+    if called_off():
+        return ToolError("called off")
+    if time.monotonic() >= deadline:
+        return ToolError(f"{shown(url)} took too long", hint="seconds under [tools] is the limit")
+    return ToolError(f"{shown(url)}: {error}"[:500], hint="check the address")

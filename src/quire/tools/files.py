@@ -1,0 +1,249 @@
+"""Reading, writing and patching text files for a cell, within `Places`."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import Refused, ToolError
+from .places import Places, Spot
+
+SCANNED = 200_000_000  # bytes of a file whose lines are counted
+DIFF_LINES = 200
+_BLOCK = 1 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+def read_file(places: Places, given: Mapping[str, Any], limit: int) -> dict[str, Any]:
+    offset = whole(given.get("offset", 1), "offset", least=1)
+    lines = whole(given.get("limit", 2000), "limit", least=1)
+    with places.at(given.get("path"), given.get("cwd")) as spot, _opened(spot) as fd:
+        size = os.fstat(fd).st_size
+        if size > SCANNED:
+            raise ToolError(
+                f"{spot.path} has {size:,} bytes; files up to {SCANNED:,} are read",
+                hint="open it in Python and read the part that matters",
+            )
+        text, kept, total = _lines(fd, offset, lines, limit, spot.path)
+    more = offset + kept <= total
+    return {
+        "path": spot.path,
+        "text": text,
+        "offset": offset,
+        "lines": kept,
+        "total_lines": total,
+        "size": size,
+        "truncated": more,
+        "next_offset": offset + kept if more else None,
+    }
+
+
+def _lines(fd: int, offset: int, wanted: int, limit: int, path: str) -> tuple[str, int, int]:
+    """The text of the lines, how many they are, and how many the file has."""
+    number, kept, size = 1, 0, 0
+    parts: list[bytes] = []
+    whole_parts = 0  # of those, how many belong to lines that have ended
+    full = open_line = False
+    scanned = 0
+    last = b""
+    while block := os.read(fd, _BLOCK):
+        if not scanned and b"\0" in block[:8192]:
+            raise ToolError(f"{path} is not a text file", hint="open it in Python")
+        scanned += len(block)
+        if scanned > SCANNED:
+            raise ToolError(f"{path} grows while it is read", hint="read it in Python")
+        if not full and number + block.count(b"\n") >= offset:
+            for piece in block.splitlines(keepends=True) if block else ():
+                inside = offset <= number < offset + wanted
+                if inside and not full:
+                    room = limit - size
+                    if len(piece) > room and kept > open_line:
+                        # Lines are given whole, but for one that is too long itself.
+                        full, kept = True, kept - open_line
+                        del parts[whole_parts:]
+                    else:
+                        parts.append(piece[:room])
+                        size += len(parts[-1])
+                        full = len(piece) > room
+                        kept += not open_line
+                ended = piece.endswith(b"\n")
+                whole_parts = len(parts) if ended else whole_parts
+                open_line = inside and not ended
+                number += ended
+        else:
+            number += block.count(b"\n")
+            open_line = False
+        last = block[-1:]
+    total = number - 1 if scanned and last == b"\n" else number if scanned else 0
+    return b"".join(parts).decode("utf-8", "replace"), kept, total
+
+
+def write_file(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> dict[str, Any]:
+    data = _encoded(given.get("content"), "content")
+    if len(data) > limit:
+        raise Refused(
+            f"the content has {len(data):,} bytes; at most {limit:,} are written",
+            hint="raise write_limit under [tools], or write it in Python",
+        )
+    with places.at(given.get("path"), given.get("cwd"), write=True, make=0o777 & ~umask) as spot:
+        _writable(spot)
+        _replace(spot, data, umask)
+    return {"path": spot.path, "bytes": len(data), "created": spot.status is None}
+
+
+def patch(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> dict[str, Any]:
+    old, new = given.get("old"), given.get("new")
+    _encoded(old, "old")
+    _encoded(new, "new")
+    assert isinstance(old, str)
+    assert isinstance(new, str)
+    if not old:
+        raise ToolError("the text to replace is empty", hint="use write_file for a new file")
+    if old == new:
+        raise ToolError("the old and the new text are the same", hint="nothing was changed")
+    with places.at(given.get("path"), given.get("cwd"), write=True) as spot:
+        before = _whole_text(spot, limit)
+        count = before.count(old)
+        if count == 0:
+            raise ToolError(
+                f"the old text does not stand in {spot.path}", hint="read it again: it may differ"
+            )
+        if count > 1 and not given.get("replace_all"):
+            raise ToolError(
+                f"the old text stands {count} times in {spot.path}",
+                hint="give more of what is around it, or replace_all=True",
+            )
+        after = before.replace(old, new)
+        data = after.encode("utf-8")
+        if len(data) > limit:
+            raise Refused(
+                f"{spot.path} would have {len(data):,} bytes; at most {limit:,} are written"
+            )
+        _replace(spot, data, umask)
+    return {"path": spot.path, "replacements": count, "diff": _diff(before, after, spot.path)}
+
+
+def _whole_text(spot: Spot, limit: int) -> str:
+    with _opened(spot) as fd:
+        parts, size = [], 0
+        while block := os.read(fd, _BLOCK):
+            parts.append(block)
+            size += len(block)
+            if size > limit:
+                raise Refused(
+                    f"{spot.path} has more than {limit:,} bytes", hint="change it in Python"
+                )
+    try:
+        return b"".join(parts).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ToolError(f"{spot.path} is not UTF-8", hint="change it in Python") from None
+
+
+def _diff(before: str, after: str, path: str) -> str:
+    name = os.path.basename(path)
+    rows = list(
+        difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=2)
+        if before.count("\n") < 20_000
+        else ()
+    )
+    if len(rows) > DIFF_LINES:
+        rows = [*rows[:DIFF_LINES], f"… {len(rows) - DIFF_LINES:,} more lines"]
+    return "\n".join(row[:2000] for row in rows)
+
+
+@contextlib.contextmanager
+def _opened(spot: Spot) -> Iterator[int]:
+    """For reading. Only a regular file, and the one that was looked at."""
+    if spot.status is None:
+        raise ToolError(f"there is no file {spot.path}", hint="check the path")
+    _regular(spot.path, spot.status)
+    try:
+        fd = os.open(spot.name, _READ, dir_fd=spot.folder)
+    except OSError as error:
+        raise _disk(spot, error) from error
+    try:
+        status = os.fstat(fd)
+        if not os.path.samestat(status, spot.status):
+            raise Refused(f"{spot.path} changed while it was looked at")
+        _regular(spot.path, status)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _writable(spot: Spot) -> None:
+    if spot.status is not None:
+        _regular(spot.path, spot.status)
+
+
+def _regular(path: str, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{path} is a folder", hint="name a file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused(f"{path} is a device, a socket or a pipe, not a file")
+
+
+def _replace(spot: Spot, data: bytes, umask: int) -> None:
+    """The whole new file in the place of the old one, or nothing."""
+    mode = stat.S_IMODE(spot.status.st_mode) & 0o777 if spot.status else 0o666 & ~umask
+    name = f".{secrets.token_hex(6)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(name, flags, 0o600, dir_fd=spot.folder)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(fd, mode)
+                os.fsync(fd)
+            _unchanged(spot)
+            os.replace(name, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=spot.folder)
+            raise
+    except OSError as error:
+        raise _disk(spot, error) from error
+
+
+def _unchanged(spot: Spot) -> None:
+    """What somebody wrote there in the meantime is not lost."""
+    now: os.stat_result | None = None
+    with contextlib.suppress(FileNotFoundError):
+        now = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
+    then = spot.status
+    same = now is None if then is None else now is not None and _version(now) == _version(then)
+    if not same:
+        raise ToolError(
+            f"{spot.path} was changed by somebody else in the meantime", hint="read it again"
+        )
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _disk(spot: Spot, error: OSError) -> ToolError:
+    return ToolError(f"{spot.path}: {error.strerror or error}", hint="check path and permissions")
+
+
+def _encoded(value: object, name: str) -> bytes:
+    if not isinstance(value, str):
+        raise ToolError(f"{name} must be text", hint="give a str")
+    try:
+        return value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ToolError(
+            f"{name} holds half of a character that UTF-8 cannot write", hint="write it in Python"
+        ) from None
+
+
+def whole(value: object, name: str, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 53:
+        raise ToolError(f"{name} must be a whole number from {least} on", hint=f"{name}={least}")
+    return value

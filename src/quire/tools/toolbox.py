@@ -1,0 +1,90 @@
+"""The tools that a cell can call, by name, within what a workspace opens to them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..config import Tools
+from ..errors import ToolError
+from .places import Places
+
+NAMES = (
+    "read_file",
+    "search_files",
+    "write_file",
+    "patch",
+    "terminal",
+    "web_search",
+    "web_extract",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    settings: Tools
+    places: Places
+    env: Mapping[str, str]  # of commands: without what is secret
+    folder: str  # of commands that the workspace itself names
+    umask: int | None = None  # the caller's; None: that of this process
+
+    def use(
+        self, name: str, given: Mapping[str, Any], called_off: Callable[[], bool]
+    ) -> dict[str, Any]:
+        """What the tool gives; raises Refused or ToolError."""
+        settings = self.settings
+        # Each loads what it needs when it is first used: most tasks use none.
+        if name in ("web_search", "web_extract"):
+            from .web import Web
+
+            web = Web(settings, self.folder, self.env, called_off)
+            return web.search(given) if name == "web_search" else web.extract(given)
+        if name == "terminal":
+            return self._terminal(given, called_off)
+        if name == "search_files":
+            from .search import search_files
+
+            return search_files(self.places, given, settings.seconds, called_off)
+        from . import files
+
+        if name == "read_file":
+            return files.read_file(self.places, given, settings.read_limit)
+        if name == "write_file":
+            return files.write_file(self.places, given, settings.write_limit, self._umask())
+        return files.patch(self.places, given, settings.write_limit, self._umask())
+
+    def _umask(self) -> int:
+        if self.umask is not None:
+            return self.umask
+        # Setting it is the only call that tells it, and would do so for every thread.
+        for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+        return 0o077
+
+    def _terminal(self, given: Mapping[str, Any], called_off: Callable[[], bool]) -> dict[str, Any]:
+        from .command import run_command, words_of
+
+        settings = self.settings
+        words = words_of(given.get("command"), settings.commands, settings.refuse_commands)
+        seconds = given.get("timeout")
+        if seconds is None:
+            seconds = settings.seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+            raise ToolError("timeout must be a number of seconds above 0", hint="timeout=10")
+        with self.places.at(given.get("folder") or ".", given.get("cwd")) as spot:
+            if spot.status is None or not stat.S_ISDIR(spot.status.st_mode):
+                raise ToolError(f"there is no folder {spot.path}", hint="give a folder as cwd")
+            folder = os.path.realpath(spot.path)
+        return run_command(
+            words,
+            folder,
+            self.env,
+            min(float(seconds), settings.seconds),
+            settings.output_limit,
+            called_off,
+        )

@@ -1,0 +1,171 @@
+"""Searching the web and reading pages for a cell, by what the workspace names for it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from ..config import Tools
+from ..errors import QuireError, ToolError
+from .addresses import Lookup, parsed, resolve, target
+from .command import run_command
+from .fetch import Page, fetch
+from .files import whole
+from .pagetext import page_text
+
+PAGES = 10
+PAGE_CHARACTERS = 15_000
+_RESULT = {"title": 300, "url": 2_000, "description": 2_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    settings: Tools
+    folder: str
+    env: Mapping[str, str]
+    called_off: Callable[[], bool]
+    lookup: Lookup = resolve
+
+    def search(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        query = given.get("query")
+        if not isinstance(query, str) or not query.strip() or len(query) > 2_000:
+            raise ToolError(
+                "a query is a text of at most 2,000 characters", hint="say what to find"
+            )
+        limit = min(whole(given.get("limit", 5), "limit", least=1), 100)
+        settings = self.settings
+        if settings.search_command:
+            said = self._command(settings.search_command, "query", query, str(limit))
+        elif settings.search_url:
+            said = self._endpoint(_search_address(settings.search_url, query)).text
+        else:
+            raise ToolError(
+                "no search is set up in this workspace",
+                hint='set search_url = "http://127.0.0.1:8888", the address of a SearXNG, or'
+                " search_command under [tools]",
+            )
+        return {"query": query, "results": _results(said)[:limit]}
+
+    def extract(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        urls = given.get("urls")
+        if not isinstance(urls, list) or not 1 <= len(urls) <= PAGES:
+            raise ToolError(f"urls is a list of one to {PAGES} addresses", hint="ask in pieces")
+        limit = given.get("char_limit")
+        most = PAGE_CHARACTERS if limit is None else whole(limit, "char_limit", least=1)
+        most = min(most, self.settings.output_limit)
+        found = []
+        for url in urls:
+            one: dict[str, Any] = {"url": url, "title": "", "content": "", "error": None}
+            try:
+                title, text = self._page(url)
+                one |= {"title": title, "content": _cut(text, most)}
+            except QuireError as error:
+                if len(urls) == 1:
+                    raise
+                one["error"] = error.message
+            found.append(one)
+        return {"results": found}
+
+    def _page(self, url: Any) -> tuple[str, str]:
+        settings = self.settings
+        address = parsed(url).geturl()
+        if settings.extract_command or settings.extract_url:
+            # Somebody else goes there, but not on our behalf to what we may not reach.
+            target(address, settings.private_hosts, self.lookup)
+        if settings.extract_command:
+            return "", self._command(settings.extract_command, "url", address)
+        if settings.extract_url:
+            page = self._endpoint(_filled(settings.extract_url, "url", address))
+        else:
+            page = fetch(
+                address,
+                private=settings.private_hosts,
+                limit=settings.page_limit,
+                seconds=settings.seconds,
+                called_off=self.called_off,
+                lookup=self.lookup,
+            )
+        if "html" in page.kind:
+            return page_text(page.text, page.url)
+        return "", page.text
+
+    def _endpoint(self, address: str) -> Page:
+        """What the workspace itself names may be anywhere; where it leads to may not."""
+        parts = urlsplit(address)
+        host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
+        return fetch(
+            address,
+            private=(*self.settings.private_hosts, host),
+            limit=self.settings.page_limit,
+            seconds=self.settings.seconds,
+            called_off=self.called_off,
+            lookup=self.lookup,
+        )
+
+    def _command(self, template: str, name: str, value: str, limit: str = "") -> str:
+        """Each word of the template is one argument, whatever is put into it: no shell."""
+        # What begins with a dash would be an option of the command.
+        value = f" {value}" if value.startswith("-") else value
+        words = [
+            word.replace("{limit}", limit).replace(f"{{{name}}}", value)
+            for word in shlex.split(template)
+        ]
+        settings = self.settings
+        done = run_command(
+            words, self.folder, self.env, settings.seconds, settings.page_limit, self.called_off
+        )
+        if done["exit_code"] != 0:
+            why = done.get("error") or f"it ended with {done['exit_code']}"
+            raise ToolError(f"{words[0]}: {why}", hint=done["output"][-500:].strip())
+        return str(done["output"])
+
+
+def _search_address(address: str, query: str) -> str:
+    if "{query}" in address:
+        return _filled(address, "query", query)
+    return f"{address.rstrip('/').removesuffix('/search')}/search?q={quote(query)}&format=json"
+
+
+def _filled(address: str, name: str, value: str) -> str:
+    return address.replace(f"{{{name}}}", quote(value, safe=""))
+
+
+def _results(said: str) -> list[dict[str, str]]:
+    """A list of results, or an object that has one under a usual name."""
+    try:
+        told: Any = json.loads(said)
+    except (ValueError, RecursionError):
+        raise ToolError(
+            "the search did not answer in JSON",
+            hint="a SearXNG needs `json` among its search.formats",
+        ) from None
+    for name in ("data", "web", "results"):
+        if isinstance(told, dict) and name in told:
+            told = told[name]
+    if not isinstance(told, list):
+        raise ToolError("the search gave no list of results", hint="check search_url")
+    return [_result(one) for one in told if isinstance(one, dict)]
+
+
+def _result(one: Mapping[str, Any]) -> dict[str, str]:
+    names: dict[str, Sequence[str]] = {
+        "title": ("title", "name"),
+        "url": ("url", "link", "href"),
+        "description": ("description", "content", "snippet", "abstract", "body"),
+    }
+    return {
+        key: next((str(one[name]) for name in known if one.get(name)), "")[: _RESULT[key]]
+        for key, known in names.items()
+    }
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 3 // 4, limit // 4
+    cut = len(text) - head - tail
+    return f"{text[:head]}\n[quire: {cut:,} characters were cut here]\n{text[len(text) - tail :]}"

@@ -1,0 +1,197 @@
+"""What is read out of descriptions, in several languages."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.document.inputs import MOST, inferred
+
+# Each description, and the parameters it would have: `name: type = default`.
+DESCRIPTIONS = {
+    # limits and which side of them is meant
+    "Alert when CPU is above 80%": ["threshold: float = 80.0 above"],
+    "Alert when CPU is above 80% and memory above 90%": [
+        "cpu_threshold: float = 80.0 above",
+        "memory_threshold: float = 90.0 above",
+    ],
+    "Warn if free space drops below 5 GB": ["threshold: float = 5.0 below"],
+    "Alert below -5 °C or above 35 °C": [
+        "minimum: float = -5.0 below",
+        "maximum: float = 35.0 above",
+    ],
+    "Check that the site answers in under 500 ms": ["threshold: float = 500.0 above"],
+    "Make sure that at least 14 days are left": ["threshold: float = 14.0 below"],
+    "Flag orders with at least 20 items": ["threshold: int = 20 above"],
+    "Flag orders with 20 or more items": ["threshold: int = 20 above"],
+    "Check that fewer than 5 jobs failed": ["threshold: int = 5 above"],
+    "Find invoices over $1,500": ["threshold: float = 1500.0 above"],
+    "Warn if spending exceeds €1,200.50": ["threshold: float = 1200.5 above"],
+    "Fail if coverage < 85.5%": ["threshold: float = 85.5 below"],
+    "Rows with score >= 0.75": ["threshold: float = 0.75 above"],
+    "Alert when more than 3k users are online": ["threshold: int = 3000 above"],
+    # periods and dates
+    "Sales of the last 7 days": ["days: int = 7"],
+    "Errors in the past 24 hours": ["hours: int = 24"],
+    "What changed last month": ["months: int = 1"],
+    "A weekly summary of incidents": ["days: int = 7"],
+    "What happened yesterday": ["days: int = 1"],
+    "Orders since 2026-01-01": ["since: date = date(2026, 1, 1)"],
+    "Orders until 2026-03-31": ["until: date = date(2026, 3, 31)"],
+    "Prices from 2026-01-01 to 2026-03-31": [
+        "since: date = date(2026, 1, 1)",
+        "until: date = date(2026, 3, 31)",
+    ],
+    "Report on 2026-02-28": ["day: date = date(2026, 2, 28)"],
+    "Nothing happened on 2026-02-30": [],
+    "Revenue in Q3 2026": ["quarter: str = 'Q3 2026'"],
+    "Rainfall in March 2026": ["month: str = 'March 2026'"],
+    "Totals of 2025": ["year: int = 2025"],
+    "Send it at 09:30": ["at: str = '09:30'"],
+    "Delete files older than 30 days": ["older_than_days: int = 30 above"],
+    "Poll the queue every 5 minutes": ["every_minutes: int = 5"],
+    "Fetch it with a timeout of 30 seconds": ["timeout_seconds: int = 30"],
+    # limits of number
+    "Show the top 10 customers": ["limit: int = 10 most"],
+    "List the 5 slowest queries": ["limit: int = 5 most"],
+    "Show at most 1,000 rows": ["limit: int = 1000 most"],
+    # places
+    "Read https://api.example.com/v1/health?x=1": [
+        "url: str = 'https://api.example.com/v1/health?x=1'"
+    ],
+    "Compare https://a.example.org/ and https://b.example.org/.": [
+        "urls: list[str] = ['https://a.example.org/', 'https://b.example.org/']"
+    ],
+    "Ping db1.example.org": ["host: str = 'db1.example.org'"],
+    "Ping 10.0.0.5 and localhost:8080": ["hosts: list[str] = ['10.0.0.5', 'localhost:8080']"],
+    "Sum up data/orders.csv": ["path: str = 'data/orders.csv' file"],
+    "Count words in ~/notes/today": ["path: str = '~/notes/today'"],
+    "Tidy /srv/uploads/": ["folder: str = '/srv/uploads/'"],
+    "Count the lines of src/**/*.py": ["pattern: str = 'src/**/*.py'"],
+    "Mail it to ada@example.org": ["recipient: str = 'ada@example.org'"],
+    "Mail it to ada@example.org and bob@example.org": [
+        "recipients: list[str] = ['ada@example.org', 'bob@example.org']"
+    ],
+    "Post it to #ops": ["channel: str = '#ops'"],
+    "Instances in eu-west-1": ["region: str = 'eu-west-1'"],
+    "The weather in Berlin": ["place: str = 'Berlin'"],
+    # words
+    'Find lines containing "ERROR: disk"': ["pattern: str = 'ERROR: disk'"],
+    "Issues labelled 'needs work'": ["label: str = 'needs work'"],
+    "Rows of region “north”": ["region: str = 'north'"],
+    "A report for Contoso Ltd": ["name: str = 'Contoso Ltd'"],
+    "Invoices of customer ACME-7": ["customer: str = 'ACME-7'"],
+    "Open issues of repo octo/hello": ["repository: str = 'octo/hello'"],
+    # numbers that count or set something
+    "Download 3 images": ["images: int = 3"],
+    "Resize to width 800": ["width: int = 800"],
+    "Train with batch size 32 and seed 42": ["batch_size: int = 32", "seed: int = 42"],
+    "The p95 of the latency": ["percentile: float = 95.0"],
+    "Split $250 among friends": ["amount: float = 250.0"],
+    # switches
+    "Remove stale branches, dry run": ["dry_run: bool = True dry"],
+    "Search recursively and ignore case": ["recursive: bool = True", "ignore_case: bool = True"],
+    # other languages
+    "Prüfe, ob die Last in den letzten 24 Stunden über 85 % lag": [
+        "hours: int = 24",
+        "threshold: float = 85.0 above",
+    ],
+    "Umsatz mehr als 1.500,50 € für Kunde Müller": [
+        "threshold: float = 1500.5 above",
+        "customer: str = 'Müller'",
+    ],
+    "Alerter si l'espace est inférieur à 10 %": ["threshold: float = 10.0 below"],
+    "Informe de los últimos 30 días del cliente Acme": [
+        "days: int = 30",
+        "customer: str = 'Acme'",
+    ],
+    "过去7天CPU使用率高于80%的主机": ["days: int = 7", "threshold: float = 80.0 above"],
+    "直近30日の売上上位5件": ["days: int = 30", "limit: int = 5 most"],
+    # nothing to see
+    "Report the health of this machine": [],
+    "Compare v1.2.3 to v1.3.0 of the S3 client for Python 3": [],
+    "検査": [],
+    "-rf /": [],
+}
+
+
+@pytest.mark.parametrize(("description", "want"), DESCRIPTIONS.items(), ids=list(DESCRIPTIONS))
+def test_inputs_of_a_description(description: str, want: list[str]) -> None:
+    found = inferred(description)
+    assert [
+        f"{item.name}: {item.type} = {_plain(item.source)} {item.role}".strip() for item in found
+    ] == want
+    for item in found:
+        assert item.said in description
+
+
+def _plain(source: str) -> str:
+    return source if source.startswith("date(") else repr(ast.literal_eval(source))
+
+
+def test_they_come_in_the_order_of_the_description() -> None:
+    text = (
+        "For Ada: the top 3 files over 10 MB in /srv/x/ of the last 2 days, sent to a@example.org"
+    )
+    assert [item.name for item in inferred(text)] == [
+        "name",
+        "limit",
+        "threshold",
+        "folder",
+        "days",
+        "recipient",
+    ]
+
+
+def test_the_same_said_twice_is_one_and_two_things_are_two() -> None:
+    twice = inferred("Look at the last 7 days, and again at the last 7 days")
+    assert [item.name for item in twice] == ["days"]
+    two = inferred("Compare the last 7 days with the previous 14 days")
+    assert [(item.name, item.source) for item in two] == [("days", "7"), ("days_2", "14")]
+
+
+def test_names_that_mean_something_else_are_not_taken() -> None:
+    assert [item.name for item in inferred("Get 5 items", frozenset({"items"}))] == ["items_count"]
+    for text in ("Try 3 lambda and 4 print", "Use 2 class"):
+        for item in inferred(text):
+            assert not keyword.iskeyword(item.name)
+            assert item.name not in ("print", "lambda", "class")
+
+
+def test_there_are_never_too_many() -> None:
+    names = ("ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay", "kea", "lark")
+    text = ", ".join(f"{n} {name}s" for n, name in enumerate(names * 3, 2))
+    assert len(inferred(text)) == MOST
+
+
+@given(st.text(max_size=400))
+def test_any_text_gives_a_cell_that_python_can_read(text: str) -> None:
+    line = " ".join(text.split())
+    for item in inferred(line):
+        (statement,) = ast.parse(item.line).body
+        assert isinstance(statement, ast.AnnAssign)
+        assert item.name.isidentifier()
+        assert item.name.isascii()
+
+
+PIECES = """above at least 80% 7 days last "x" /a/b.csv a@b.de in for Ada 2026-01-01 to top 5 $ 1,5
+    über GB https://x.de dry run 天 高于 10 - . , : p95 region #ops"""
+WORDS = st.sampled_from(PIECES.split())
+
+
+@given(st.lists(WORDS, max_size=30).map(" ".join))
+def test_any_mixture_of_words_does(line: str) -> None:
+    found = inferred(line)
+    assert len({item.name for item in found}) == len(found)
+    for item in found:
+        ast.parse(item.line)
+
+
+@pytest.mark.parametrize("part", ["1,", "a.", "/a", "for A", '"', "above 1", "2026-01-01 to ", "9"])
+def test_long_texts_take_no_longer_than_they_must(part: str) -> None:
+    """Nothing here backtracks: this would not end otherwise."""
+    assert len(inferred(part * 100_000)) <= MOST

@@ -1,0 +1,92 @@
+"""What somebody else drafted is read and checked, and never run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.document import formats
+from quire.document.draft import draft
+from quire.document.params import declared
+from quire.document.vetting import cleaned, vet
+
+GOOD = draft(["Alert when CPU is above 80%"]).text
+
+
+def without(title: str) -> str:
+    doc = formats.loads(GOOD, ".py")
+    kept = [cell for cell in doc.cells if cell.title != title]
+    return formats.dumps(formats.Document(tuple(kept)), ".py")
+
+
+def test_a_good_draft_passes() -> None:
+    found, problems = vet(GOOD)
+    assert problems == []
+    assert found is not None
+    assert found.title == "Alert when CPU is above 80%"
+    assert [p.name for p in declared(found.document)] == ["threshold"]
+    assert found.waiting == ()
+    assert found.text == GOOD
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        f"```python\n{GOOD}```\n",
+        f"Here is the task:\n\n```py\n{GOOD}```\n\nAnd a small one:\n\n```\nx\n```\nBye.",
+        GOOD.replace("\n", "\r\n"),
+        "\ufeff" + GOOD.replace("## Decide", "## Dec\u202eide\x00\x1b"),
+    ],
+)
+def test_fences_and_characters_that_are_not_seen_are_taken_away(wrapped: str) -> None:
+    assert cleaned(wrapped).strip() == GOOD.strip()
+    assert vet(wrapped)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "first cell"),
+        ("I cannot help with that.", "first cell"),
+        (without("parameters"), "# %% parameters"),
+        *((without(name), f"title {name}") for name in ("gather", "decide", "report", "check")),
+        (GOOD.replace("glue(", "print("), "no result has a name"),
+        (GOOD.replace("assert ", "print; "), "asserts nothing"),
+        (GOOD.replace("threshold: float = 80.0", "threshold: float"), "needs a type, a default"),
+        (GOOD.replace("threshold: float = 80.0", "threshold = fetch()"), "needs a type"),
+        (GOOD.replace("found = [", "found = [["), "was never closed"),
+        (GOOD.replace("len(found)}", "len(finds)}"), "finds is not defined above"),
+        (GOOD.replace("# %% decide", "# %% decide\n!rm -rf /"), "magic or a shell line"),
+        (GOOD.replace("# %% decide", "# %% decide\nget_ipython().system('x')"), "magic"),
+        (GOOD.replace("# %% decide", '# %% decide tags=["skip-execution"]'), "may be tagged"),
+        (GOOD + "\n# %% [raw]\nx\n", "is raw"),
+        ("# ---\n# jupyter:\n#   kernelspec:\n#     name: bash\n# ---\n\n" + GOOD, "header"),
+        (GOOD + "\n# %%\nx = 1\n" * 60, "more than 60 cells"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, problem: str) -> None:
+    found, problems = vet(text)
+    assert found is None
+    assert any(problem in each for each in problems), problems
+
+
+def test_nothing_of_it_is_run(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    bad = GOOD.replace("# %% gather", f"# %% gather\nopen({str(there)!r}, 'w').close()")
+    assert vet(bad)[1] == []
+    assert not there.exists()
+
+
+def test_metadata_of_the_markers_is_left_out() -> None:
+    found, problems = vet(GOOD.replace("# %% gather", '# %% gather name="x" quire={"kernel": "b"}'))
+    assert problems == []
+    assert found is not None
+    assert "kernel" not in found.text
+    assert "name=" not in found.text
+
+
+def test_a_draft_that_says_it_is_not_done_waits() -> None:
+    found, _ = vet(GOOD.replace("# %% gather", "# %% gather\n# TODO: the real ones"))
+    assert found is not None
+    assert [item.title for item in found.waiting] == ["gather"]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.errors import Refused
+from quire.tools.command import run_command, words_of
+
+ENV = {"PATH": os.environ["PATH"], "GREETING": "hello"}
+
+
+def run(command: str, tmp_path: Path, **more: Any) -> dict[str, Any]:
+    given = {"seconds": 20.0, "limit": 10_000, "called_off": lambda: False, **more}
+    return run_command(words_of(command, (), ()), str(tmp_path), ENV, **given)
+
+
+def test_output_and_end_of_a_command(tmp_path: Path) -> None:
+    done = run("echo $GREETING; pwd; echo bad >&2; exit 3", tmp_path)
+    assert done["output"] == f"hello\n{tmp_path}\nbad\n"
+    assert (done["exit_code"], done["timed_out"], done["truncated"]) == (3, False, False)
+    assert run("kill -9 $$", tmp_path)["exit_code"] == -9
+    assert run("cat", tmp_path)["output"] == "", "there is nothing to read"
+    assert run("no-such-command", tmp_path)["exit_code"] == 127
+
+
+def test_long_output_keeps_head_and_tail(tmp_path: Path) -> None:
+    done = run("seq 1 200000", tmp_path, limit=1_000)
+    assert done["truncated"]
+    assert done["output"].startswith("1\n2\n")
+    assert done["output"].endswith("199999\n200000\n")
+    assert "bytes were cut here]" in done["output"]
+    assert len(done["output"]) < 1_100
+
+
+def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    done = run("echo begun; sleep 1000", tmp_path, seconds=0.3)
+    assert (done["output"], done["exit_code"], done["timed_out"]) == ("begun\n", -1, True)
+    assert "took longer than 0.3 s" in done["error"]
+
+
+def test_what_it_started_is_ended_with_it(tmp_path: Path) -> None:
+    run("setsid sleep 1000 & echo $! > pid", tmp_path)
+    pid = (tmp_path / "pid").read_text().strip()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_it_is_called_off(tmp_path: Path) -> None:
+    off = threading.Event()
+    off.set()
+    done = run("sleep 1000", tmp_path, called_off=off.is_set)
+    assert (done["error"], done["exit_code"]) == ("called off", -1)
+
+
+ALLOWED = ("git status", "git log *", "pytest -q tests/*", "grep * *.txt")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("git status", ["git", "status"]),
+        ("  git   status ", ["git", "status"]),
+        ("git log", ["git", "log"]),
+        ("git log --oneline -n 3", ["git", "log", "--oneline", "-n", "3"]),
+        ("pytest -q tests/a.py", ["pytest", "-q", "tests/a.py"]),
+        ("grep 'a|b; $x' notes.txt", ["grep", "a|b; $x", "notes.txt"]),
+        ('grep "a|b" notes.txt', ["grep", "a|b", "notes.txt"]),
+        (r"grep a\;b notes.txt", ["grep", "a;b", "notes.txt"]),
+        ("git log HEAD~2", ["git", "log", "HEAD~2"]),
+    ],
+)
+def test_allowed_commands_are_words(command: str, words: list[str]) -> None:
+    assert words_of(command, ALLOWED, ()) == words
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git",
+        "git push",
+        "git status -s",
+        "gitstatus",
+        "pytest -q tests/a.py other.py",
+        "pytest tests/a.py",
+        "grep a b c.txt",
+        "git log; id",
+        "git log *.py",
+        "git log ~/x",
+        "git log # id",
+        "git log\x00id",
+        r"git log \`id\` `id`",
+    ],
+)
+def test_others_are_refused(command: str) -> None:
+    with pytest.raises(Refused):
+        words_of(command, ALLOWED, ())
+
+
+def test_what_is_refused_wins() -> None:
+    assert words_of("git log", ("git *",), ("git push *",)) == ["git", "log"]
+    with pytest.raises(Refused, match="which is refused"):
+        words_of("git push origin", ("git *",), ("git push *",))
+    with pytest.raises(Refused, match="needs a shell"):
+        words_of("true; git push", (), ("git push *",))

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.errors import Refused, ToolError
+from quire.tools import files
+from quire.tools.places import Places
+from quire.tools.search import search_files
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def places(root: Path) -> Places:
+    return Places([(str(root), True)])
+
+
+def read(places: Places, root: Path, path: str, most: int = 1_000_000, **more: Any) -> Any:
+    return files.read_file(places, {"path": path, "cwd": str(root), **more}, most)
+
+
+def write(places: Places, root: Path, path: str, content: str) -> Any:
+    given = {"path": path, "cwd": str(root), "content": content}
+    return files.write_file(places, given, 1_000_000, 0o022)
+
+
+def change(places: Places, root: Path, old: str, new: str, **more: Any) -> Any:
+    given = {"path": "a.txt", "cwd": str(root), "old": old, "new": new, **more}
+    return files.patch(places, given, 1_000_000, 0o022)
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "text", "told"),
+    [
+        (b"a\nb\nc\n", {}, "a\nb\nc\n", (1, 3, 3, None)),
+        (b"a\nb\nc", {}, "a\nb\nc", (1, 3, 3, None)),
+        (b"", {}, "", (1, 0, 0, None)),
+        (b"\n", {}, "\n", (1, 1, 1, None)),
+        (b"a\nb\nc\n", {"offset": 2}, "b\nc\n", (2, 2, 3, None)),
+        (b"a\nb\nc\n", {"limit": 2}, "a\nb\n", (1, 2, 3, 3)),
+        (b"a\nb\nc\n", {"offset": 2, "limit": 1}, "b\n", (2, 1, 3, 3)),
+        (b"a\nb\nc\n", {"offset": 9}, "", (9, 0, 3, None)),
+        (b"a\r\nb\rc\n", {"limit": 1}, "a\r\n", (1, 1, 2, 2)),
+        (b"\xff\n", {}, "\ufffd\n", (1, 1, 1, None)),
+    ],
+)
+def test_lines_of_a_file(
+    root: Path, places: Places, data: bytes, more: Any, text: str, told: Any
+) -> None:
+    (root / "a.txt").write_bytes(data)
+    found = read(places, root, "a.txt", **more)
+    assert found["text"] == text
+    assert told == tuple(found[k] for k in ("offset", "lines", "total_lines", "next_offset"))
+
+
+def test_a_large_file_can_be_read_piece_by_piece(root: Path, places: Places) -> None:
+    lines = [f"{n} {'x' * (n * 37 % 900)}\n" for n in range(6_000)]
+    (root / "a.txt").write_text("".join(lines))
+    pieces, offset = [], 1
+    while offset is not None:
+        found = read(places, root, "a.txt", most=300_000, offset=offset)
+        assert 0 < len(found["text"]) <= 300_000
+        pieces.append(found["text"])
+        offset = found["next_offset"]
+    assert "".join(pieces) == "".join(lines)
+    assert len(pieces) > 5
+
+
+def test_a_line_longer_than_the_limit_is_cut(root: Path, places: Places) -> None:
+    (root / "a.txt").write_text("x" * 3_000_000 + "\nnext\n")
+    found = read(places, root, "a.txt", most=1_000)
+    assert (found["text"], found["next_offset"]) == ("x" * 1_000, 2)
+    assert read(places, root, "a.txt", offset=2)["text"] == "next\n"
+
+
+def test_write_makes_folders_and_keeps_the_mode(root: Path, places: Places) -> None:
+    told = write(places, root, "a/b/c.txt", "é")
+    assert (told["bytes"], told["created"]) == (2, True)
+    path = root / "a" / "b" / "c.txt"
+    assert path.read_text() == "é"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    path.chmod(0o750)
+    assert write(places, root, "a/b/c.txt", "new")["created"] is False
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    assert os.listdir(path.parent) == ["c.txt"], "nothing is left behind"
+
+
+def test_a_write_that_fails_leaves_the_old_file(root: Path, places: Places) -> None:
+    (root / "a.txt").write_text("old")
+    with pytest.raises(Refused, match="at most 2 are written"):
+        files.write_file(places, {"path": "a.txt", "cwd": str(root), "content": "new"}, 2, 0)
+    with pytest.raises(ToolError, match="half of a character"):
+        write(places, root, "a.txt", "\ud800")
+    assert (root / "a.txt").read_text() == "old"
+    assert os.listdir(root) == ["a.txt"]
+
+
+def test_links_within_the_workspace_are_followed(root: Path, places: Places) -> None:
+    (root / "data").mkdir()
+    (root / "data" / "a.txt").write_text("here")
+    (root / "link").symlink_to("data")
+    (root / "absolute").symlink_to(root / "data" / "a.txt")
+    (root / "data" / "up").symlink_to("../link/a.txt")
+    for path in ("link/a.txt", "absolute", "data/up", str(root / "link" / "up")):
+        assert read(places, root, path)["text"] == "here"
+    write(places, root, "absolute", "there")
+    assert (root / "data" / "a.txt").read_text() == "there"
+    assert (root / "absolute").is_symlink()
+
+
+def test_another_root_can_be_read_or_written(tmp_path: Path, root: Path) -> None:
+    for name in ("shared", "out"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(name)
+    places = Places(
+        [(str(root), True), (str(tmp_path / "shared"), False), (str(tmp_path / "out"), True)]
+    )
+    assert read(places, root, "../shared/a.txt")["text"] == "shared"
+    assert read(places, root, str(tmp_path / "out" / "a.txt"))["text"] == "out"
+    with pytest.raises(Refused, match="may write"):
+        write(places, root, "../shared/a.txt", "x")
+    write(places, root, "../out/b.txt", "x")
+    (root / "link").symlink_to(tmp_path / "shared")
+    assert read(places, root, "link/a.txt")["text"] == "shared"
+    with pytest.raises(Refused, match="may write"):
+        write(places, root, "link/a.txt", "x")
+
+
+def test_a_root_that_was_exchanged_is_not_entered(tmp_path: Path, root: Path) -> None:
+    places = Places([(str(root), True)])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "secret").write_text("x")
+    root.rename(tmp_path / "away")
+    (tmp_path / "other").rename(root)
+    with pytest.raises(Refused, match="not the folder it was"):
+        read(places, root, "secret")
+
+
+def test_the_folder_with_the_keys_is_closed(tmp_path: Path, root: Path) -> None:
+    keys = root / "mine"
+    keys.mkdir()
+    (keys / "key").write_text("x")
+    places = Places([(str(root), True)], closed=[str(keys)])
+    with pytest.raises(Refused, match="protected"):
+        read(places, root, "mine/key")
+
+
+def test_an_example_of_an_env_file_may_be_read(root: Path, places: Places) -> None:
+    (root / ".env.example").write_text("TOKEN=")
+    assert read(places, root, ".env.example")["text"] == "TOKEN="
+
+
+def test_patch_replaces_what_is_there_once(root: Path, places: Places) -> None:
+    (root / "a.txt").write_bytes(b"one\r\ntwo\ntwo\n")
+    told = change(places, root, "one", "1")
+    assert told["replacements"] == 1
+    assert "-one" in told["diff"]
+    assert "+1" in told["diff"]
+    assert (root / "a.txt").read_bytes() == b"1\r\ntwo\ntwo\n"
+    with pytest.raises(ToolError, match="stands 2 times"):
+        change(places, root, "two", "2")
+    with pytest.raises(ToolError, match="does not stand"):
+        change(places, root, "three", "3")
+    with pytest.raises(ToolError, match="is empty"):
+        change(places, root, "", "3")
+    assert (root / "a.txt").read_bytes() == b"1\r\ntwo\ntwo\n"
+    assert change(places, root, "two", "2", replace_all=True)["replacements"] == 2
+    assert (root / "a.txt").read_bytes() == b"1\r\n2\n2\n"
+
+
+def test_patch_does_not_spoil_what_is_not_utf8(root: Path, places: Places) -> None:
+    (root / "a.txt").write_bytes(b"one\xff")
+    with pytest.raises(ToolError, match="not UTF-8"):
+        change(places, root, "one", "1")
+    assert (root / "a.txt").read_bytes() == b"one\xff"
+
+
+def test_a_change_in_between_is_not_lost(root: Path, places: Places) -> None:
+    (root / "a.txt").write_text("one")
+    with places.at("a.txt", str(root), write=True) as spot:
+        (root / "a.txt").write_text("somebody else's")
+        with pytest.raises(ToolError, match="changed by somebody else"):
+            files._replace(spot, b"mine", 0o022)
+    assert (root / "a.txt").read_text() == "somebody else's"
+
+
+def search(places: Places, root: Path, pattern: str, **more: Any) -> Any:
+    given = {"pattern": pattern, "cwd": str(root), **more}
+    return search_files(places, given, 20.0, lambda: False)
+
+
+@pytest.fixture
+def filled(root: Path) -> Path:
+    for name, text in {
+        "a.py": "import os\nx = 1\n",
+        "sub/b.py": "x = 2\ny = x\n",
+        "sub/notes.md": "x marks\n",
+        ".env": "x = secret\n",
+        ".git/config": "x = 3\n",
+        ".hidden/a.py": "x = 4\n",
+        "node_modules/m.py": "x = 5\n",
+        "key.pem": "x = 6\n",
+    }.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    (root / "binary").write_bytes(b"x = \0")
+    (root / "out").symlink_to("/etc")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+def test_search_by_content(filled: Path, places: Places) -> None:
+    found = search(places, filled, r"^x\b")
+    assert [(m["path"], m["line"], m["text"]) for m in found["matches"]] == [
+        ("a.py", 2, "x = 1"),
+        ("sub/b.py", 1, "x = 2"),
+        ("sub/notes.md", 1, "x marks"),
+    ]
+    assert (found["total"], found["truncated"]) == (3, False)
+
+
+def test_search_narrowed_down(filled: Path, places: Places) -> None:
+    def paths(pattern: str, **more: Any) -> list[str]:
+        return [m["path"] for m in search(places, filled, pattern, **more)["matches"]]
+
+    assert paths("x", glob="*.py") == ["a.py", "sub/b.py", "sub/b.py"]
+    assert paths("x", path="sub", glob="*.md") == ["sub/notes.md"]
+    assert paths("x", path="sub/b.py") == ["sub/b.py", "sub/b.py"]
+    assert paths("*.py", target="files") == ["a.py", "sub/b.py"]
+    assert paths("*", target="files", path="sub") == ["sub/b.py", "sub/notes.md"]
+    assert paths("x", limit=1, offset=1) == ["sub/b.py"]
+    assert search(places, filled, "x", limit=1)["truncated"] is True
+    (match,) = search(places, filled, "y = x", context=1)["matches"]
+    assert (match["before"], match["after"]) == (["x = 2"], [""])
+
+
+def test_a_search_is_called_off(filled: Path, places: Places) -> None:
+    (filled / "a.py").write_text("a" * 60)
+    with pytest.raises(ToolError, match="took longer"):
+        search_files(places, {"pattern": "(a+)+$b", "cwd": str(filled)}, 20.0, lambda: True)

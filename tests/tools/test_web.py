@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import json
+import os
+import threading
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.config import Tools
+from quire.errors import Refused, ToolError
+from quire.tools.addresses import is_public, target
+from quire.tools.fetch import fetch
+from quire.tools.pagetext import page_text
+from quire.tools.web import Web
+from web_server import Server
+
+
+def never() -> bool:
+    return False
+
+
+def web(tmp_path: Path, called_off: Any = never, **settings: Any) -> Web:
+    env = {"PATH": os.environ["PATH"]}
+    return Web(Tools(**{"seconds": 20.0, **settings}), str(tmp_path), env, called_off)
+
+
+RESULTS = {
+    "query": "quire",
+    "results": [
+        {"title": "One", "url": "http://a.example/", "content": "the first", "score": 1},
+        {"title": "Two", "url": "http://b.example/", "content": "the second"},
+        {"title": "Three", "url": "http://c.example/"},
+        "no result",
+    ],
+}
+
+
+def test_search_by_searxng(tmp_path: Path, server: Server) -> None:
+    server.page("/search", json.dumps(RESULTS), "application/json")
+    found = web(tmp_path, search_url=f"{server.url}/").search({"query": "a b&c", "limit": 2})
+    assert server.asked == ["/search?q=a%20b%26c&format=json"]
+    assert found["results"] == [
+        {"title": "One", "url": "http://a.example/", "description": "the first"},
+        {"title": "Two", "url": "http://b.example/", "description": "the second"},
+    ]
+
+
+def test_search_by_another_address(tmp_path: Path, server: Server) -> None:
+    server.page("/find", json.dumps({"data": {"web": RESULTS["results"]}}), "application/json")
+    found = web(tmp_path, search_url=f"{server.url}/find?for={{query}}").search({"query": "x/y"})
+    assert server.asked == ["/find?for=x%2Fy"]
+    assert [one["title"] for one in found["results"]] == ["One", "Two", "Three"]
+
+
+def test_search_by_a_command(tmp_path: Path) -> None:
+    """Each word is one argument, and what begins with a dash is no option."""
+    script = tmp_path / "find"
+    script.write_text('#!/bin/sh\nprintf \'[{"title": "%s", "url": "%s"}]\' "$1" "$2"\n')
+    script.chmod(0o755)
+    tools = web(tmp_path, search_command=f"{script} {{query}} n={{limit}}")
+    found = tools.search({"query": "$(id); 'x", "limit": 3})
+    assert found["results"] == [{"title": "$(id); 'x", "url": "n=3", "description": ""}]
+    assert tools.search({"query": "--help"})["results"][0]["title"] == " --help"
+
+
+def test_search_that_is_not_set_up_says_how(tmp_path: Path) -> None:
+    with pytest.raises(ToolError) as told:
+        web(tmp_path).search({"query": "x"})
+    assert "search_url" in told.value.hint
+    assert "search_command" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [("<html>", "did not answer in JSON"), ('{"x": 1}', "no list"), ("[" * 9_999, "JSON")],
+)
+def test_a_search_that_makes_no_sense(tmp_path: Path, server: Server, body: str, said: str) -> None:
+    server.page("/search", body, "application/json")
+    with pytest.raises(ToolError, match=said):
+        web(tmp_path, search_url=server.url).search({"query": "x"})
+
+
+def test_a_search_command_that_fails(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="it ended with 3") as told:
+        web(tmp_path, search_command="sh -c 'echo no key >&2; exit 3'").search({"query": "x"})
+    assert told.value.hint == "no key"
+
+
+PAGE = """<!doctype html><html><head><title> A  page </title><style>p {}</style></head><body>
+<nav>menu <a href="/x">x</a></nav>
+<h1>Top</h1><p>One <b>two</b> &amp; <a href="/y?z=1">three</a>.</p>
+<script>steal()</script><ul><li>first</li><li>second<ul><li>inner</li></ul></li></ul>
+<pre>  x = 1
+  y = 2</pre><table><tr><td>a</td><td>b</td></tr></table></body></html>"""
+
+
+def test_a_page_becomes_text(tmp_path: Path, server: Server) -> None:
+    url = server.page("/page", PAGE)
+    tools = web(tmp_path, private_hosts=("127.0.0.1",))
+    (found,) = tools.extract({"urls": [url]})["results"]
+    assert (found["url"], found["title"], found["error"]) == (url, "A page", None)
+    text = found["content"]
+    assert text.startswith("# Top")
+    assert f"One **two** & [three]({server.url}/y?z=1)." in text
+    assert "- first" in text
+    assert "  - inner" in text
+    assert "```\n  x = 1\n  y = 2\n```" in text
+    assert "| a | b" in text
+    for gone in ("menu", "steal", "p {}"):
+        assert gone not in text
+    assert server.headers[0]["Host"] == f"127.0.0.1:{server.port}"
+
+
+def test_a_broken_page_is_read_all_the_same() -> None:
+    title, text = page_text(
+        "<title>x<p>a<b>b</p></i><li>c</zzz>" + "<div>" * 5_000 + "deep", "http://x/"
+    )
+    assert "deep" in text
+    assert "a**b**" in text
+    assert title == "x"
+
+
+def test_several_pages_of_which_one_fails(tmp_path: Path, server: Server) -> None:
+    url = server.page("/a", "plain", "text/plain")
+    tools = web(tmp_path, private_hosts=(f"127.0.0.1:{server.port}",))
+    found = tools.extract({"urls": [url, f"{server.url}/gone", "http://10.0.0.1/"]})["results"]
+    assert found[0]["content"] == "plain"
+    assert "404" in found[1]["error"]
+    assert "not on the public internet" in found[2]["error"]
+
+
+def test_a_long_page_is_cut(tmp_path: Path, server: Server) -> None:
+    url = server.page("/a", "x" * 50_000 + "end", "text/plain")
+    tools = web(tmp_path, private_hosts=("127.0.0.1",))
+    (found,) = tools.extract({"urls": [url], "char_limit": 1_000})["results"]
+    assert "[quire: 49,003 characters were cut here]" in found["content"]
+    assert found["content"].endswith("end")
+
+
+def test_another_service_reads_the_page(tmp_path: Path, server: Server) -> None:
+    server.page("/read", "# read", "text/markdown")
+    tools = web(tmp_path, extract_url=f"{server.url}/read?page={{url}}")
+    with pytest.raises(Refused, match="public internet"):
+        tools.extract({"urls": ["http://127.0.0.1:9/"]})
+    public = Web(tools.settings, tools.folder, tools.env, never, lookup=known)
+    (found,) = public.extract({"urls": ["https://example.org/a?b"]})["results"]
+    assert found["content"] == "# read"
+    assert server.asked == ["/read?page=https%3A%2F%2Fexample.org%2Fa%3Fb"]
+
+
+def known(host: str, port: int) -> list[str]:
+    return ["127.0.0.1"] if host == "127.0.0.1" else ["93.184.216.34"]
+
+
+# Where one may not go
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "127.9.9.9",
+        "0.0.0.0",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "240.0.0.1",
+        "198.18.0.1",
+        "::1",
+        "::",
+        "fe80::1%eth0",
+        "fc00::1",
+        "ff02::1",
+        "::ffff:10.0.0.1",
+        "::10.0.0.1",
+        "64:ff9b::a00:1",
+        "2002:a00:1::",
+        "2001:0:a00:1::",
+        "nonsense",
+    ],
+)
+def test_what_is_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"])
+def test_what_is_public(address: str) -> None:
+    assert is_public(address)
+
+
+def test_every_address_of_a_name_counts() -> None:
+    with pytest.raises(Refused, match=r"two\.example is 10\.0\.0\.1"):
+        target("http://two.example/", (), lambda *_: ["93.184.216.34", "10.0.0.1"])
+
+
+def test_a_name_is_looked_up_once(server: Server) -> None:
+    """A name that answers differently the second time gains nothing."""
+    server.page("/", "reached", "text/plain")
+    answers = iter([["127.0.0.1"], ["10.0.0.1"]])
+    page = fetch(
+        f"http://rebinding.example:{server.port}/",
+        private=("rebinding.example",),
+        limit=100,
+        seconds=20,
+        called_off=never,
+        lookup=lambda *_: next(answers),
+    )
+    assert page.text == "reached"
+    assert server.headers[0]["Host"] == f"rebinding.example:{server.port}"
+
+
+def get(server: Server, url: str, **more: Any) -> str:
+    given: dict[str, Any] = {"limit": 10_000, "seconds": 20.0, "called_off": never, **more}
+    return fetch(url, private=(f"127.0.0.1:{server.port}",), **given).text
+
+
+def test_redirects_are_judged_again(server: Server) -> None:
+    server.page("/end", "the end", "text/plain")
+    assert get(server, server.moved("/good", "/end")) == "the end"
+    for place in (
+        "http://169.254.169.254/",
+        "http://127.0.0.1:1/",
+        "file:///etc/passwd",
+        "//[::1]/",
+    ):
+        with pytest.raises(Refused):
+            get(server, server.moved("/bad", place))
+    with pytest.raises(Refused, match="more than 5 times"):
+        get(server, server.moved("/round", "/round"))
+
+
+def test_a_page_larger_than_the_limit_is_cut(server: Server) -> None:
+    assert get(server, server.page("/a", "x" * 500_000, "text/plain"), limit=100) == "x" * 100
+
+
+@pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", "application/pdf"])
+def test_what_is_no_text_is_not_read(server: Server, kind: str) -> None:
+    with pytest.raises(ToolError, match="not a text"):
+        get(server, server.page("/a", b"\0\1", kind))
+
+
+def endless(first: bytes) -> Any:
+    """Answers, and then keeps the connection open."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(first)
+        request.wfile.flush()
+        request.connection.settimeout(30)
+        try:
+            while request.connection.recv(1):
+                pass
+        except OSError:
+            pass
+
+    return answer
+
+
+@pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"])
+def test_a_server_that_never_ends_is_left(server: Server, first: bytes) -> None:
+    server.pages["/slow"] = endless(first)
+    with pytest.raises(ToolError, match="took too long"):
+        get(server, f"{server.url}/slow", seconds=0.3)
+    gone = threading.Event()
+    gone.set()
+    with pytest.raises(ToolError, match="called off"):
+        get(server, f"{server.url}/slow", called_off=gone.is_set)
