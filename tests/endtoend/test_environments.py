@@ -330,6 +330,26 @@ def test_a_session_outlives_its_host_and_gets_its_environment_again(cold: Place)
     assert "six 1.16.0" in done.stdout, done.stderr
 
 
+def test_a_failed_run_is_not_resumed_with_other_packages(place: Place) -> None:
+    header = "# ---\n# dependencies: [{}]\n# ---\n\n# %%\nimport six\n\n# %%\n"
+    place.write("front.py", header.format("six<1.17") + "1 / 0\n")
+    assert place.run("front.py")[0] == 1
+    place.write("front.py", header.format("six>=1.17") + "print(six.__version__)\n")
+    code, told = place.run("front.py", "--resume", "last")
+    assert (code, told["error"]["code"]) == (2, "usage")
+    assert "other packages" in told["error"]["message"]
+    place.write("front.py", header.format("six<1.17") + "print(six.__version__)\n")
+    code, told = place.run("front.py", "--resume", "last")
+    assert (code, place.shown(told)) == (0, "1.16.0")
+
+
+def test_looking_at_the_workspace_makes_nothing(cold: Place) -> None:
+    cold.write("quire.toml", 'dependencies = ["six==1.16.0"]\n')
+    cold.quire("doctor")
+    assert json.loads(cold.quire("env", "show", "--json").stdout)["ready"] is False
+    assert json.loads(cold.quire("env", "list", "--json").stdout) == []
+
+
 @pytest.mark.torture
 def test_the_same_with_packages_from_an_index(scratch: Scratch, tmp_path: Path) -> None:
     """Needs a network: two versions of a real package side by side."""
