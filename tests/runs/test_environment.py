@@ -27,6 +27,11 @@ def test_the_same_is_no_difference_whatever_the_kernel_calls_itself() -> None:
     assert difference({"packages": ["not", "ours"]}, environment()) == ""
 
 
+def test_of_another_language_only_that_is_said() -> None:
+    other = {"interpreter": {"language": "R", "version": "4.5"}, "packages": {}}
+    assert difference(environment(six="1"), other) == "python 3.11.7 is now R 4.5"
+
+
 def test_of_many_only_some_are_named() -> None:
     many = {f"p{number:02}": "1" for number in range(20)}
     said = difference(environment(), environment(**many))

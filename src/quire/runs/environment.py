@@ -14,6 +14,8 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     was, now = _interpreter(old), _interpreter(new)
     if was and now and was != now:
         said.append(f"{was} is now {now}")
+        if was.split()[0] != now.split()[0]:
+            return said[0]  # another language: its packages are no news
     before, after = _packages(old), _packages(new)
     both = sorted(before.keys() & after.keys())
     changed = [f"{n} {before[n]} → {after[n]}" for n in both if before[n] != after[n]]
