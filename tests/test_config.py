@@ -22,6 +22,13 @@ SAMPLES = {
     "Tools": ('{terminal = "ask", calls = 5}', Tools(terminal="ask", calls=5)),
     "Model": ('{model = "small"}', Model(model="small")),
 }
+# Keys that take a few words only.
+CHOICES: dict[str, tuple[str, object]] = {"approval": ('"skip"', "skip")}
+
+
+def test_a_word_that_is_no_choice_is_refused() -> None:
+    with pytest.raises(ConfigError, match="approval must be one of pause, skip, fail, not 'ask'"):
+        parse({"approval": "ask"}, "x")
 
 
 def test_nothing_is_said() -> None:
@@ -30,7 +37,7 @@ def test_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("field", fields(Config), ids=lambda field: field.name)
 def test_every_key(tmp_path: Path, field: Field[object]) -> None:
-    text, value = SAMPLES[str(field.type)]
+    text, value = CHOICES.get(field.name) or SAMPLES[str(field.type)]
     (tmp_path / "quire.toml").write_text(f"{field.name} = {text}\n")
     assert read(tmp_path) == replace(Config(), **{field.name: value})
 

@@ -95,10 +95,14 @@ class Config:
     snapshots: int = 32  # states a session, or a run that may be resumed, sets aside
     snapshot_memory: float = 0.25  # share of the machine's memory they may take together
     resume_for: float = 1800.0  # seconds for which a failed run can be resumed
+    answer_within: float = 45.0  # seconds after which an agent's call answers though work goes on
     depth: int = 8  # how deep tasks may run tasks
     stream_limit: int = 4_000_000  # characters of one stream of one cell a record keeps
     display_limit: int = 2_000  # displays of one cell a record keeps
     notebooks: str = "notebooks"  # the folder with the tasks of this repository
+    logbooks: str = "logbooks"  # the folder with logbook templates and the records of their runs
+    approval: str = "pause"  # steps that wait for a person where nobody is: pause, skip or fail
+    sql: str = ""  # the database that SQL steps talk to; empty: what QUIRE_SQL says
     archive: Archive = Archive()
     forge: Forge = Forge()
     model: Model = Model()
@@ -106,6 +110,7 @@ class Config:
 
 
 _TABLES = {"Archive": Archive, "Forge": Forge, "Model": Model, "Tools": Tools}
+_CHOICES = {"approval": ("pause", "skip", "fail")}
 
 
 def parse(table: Mapping[str, Any], name: str) -> Config:
@@ -146,6 +151,11 @@ def _fitted(key: str, kind: str, value: Any, name: str, sample: Any) -> Any:
         raise ConfigError(f"{name}: {key} must be a list of strings", hint=f'{key} = ["a", "b"]')
     if kind == "str":
         if isinstance(value, str):
+            if value not in _CHOICES.get(key, (value,)):
+                raise ConfigError(
+                    f"{name}: {key} must be one of {', '.join(_CHOICES[key])}, not {value!r}",
+                    hint=f'{key} = "{sample}"',
+                )
             return value
         raise ConfigError(f"{name}: {key} must be a string", hint=f'{key} = "…"')
     number = not isinstance(value, bool) and isinstance(value, int | float) and value > 0

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from . import __version__, config
 from .errors import QuireError
+from .executors.given import Given
 from .executors.resume import Kept
 from .executors.session import Budget, Session
+from .executors.underway import Underway
 from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root
 from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
 from .runs.asking import Asker, Nobody
 from .runs.dsse import check_seal
+from .store import dotenv
 from .store.archive import Archive
 from .store.environments import Environments
 from .store.folderarchive import FolderArchive
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 STATE = ".quire"
 KEPT_RUNS = 8
+ENDING = 10.0  # seconds that runs get which are called off because their process ends
 
 
 @dataclass(slots=True)
@@ -49,6 +53,26 @@ class LiveSession:
     line: Line
     spec: KernelSpec
     calls: Any = None  # answers what its cells ask for
+
+
+class Seen:
+    """The cells of a notebook as each caller last read them; the oldest are forgotten."""
+
+    def __init__(self, limit: int = 512) -> None:
+        self.limit = limit
+        self._ids: dict[tuple[str, Path], tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, caller: str, path: Path, ids: tuple[str, ...]) -> None:
+        with self._lock:
+            self._ids.pop((caller, path), None)
+            self._ids[caller, path] = ids
+            if len(self._ids) > self.limit:
+                del self._ids[next(iter(self._ids))]
+
+    def get(self, caller: str, path: Path) -> tuple[str, ...] | None:
+        with self._lock:
+            return self._ids.get((caller, path))
 
 
 class Engine:
@@ -63,6 +87,11 @@ class Engine:
         self.sessions: dict[str, LiveSession] = {}
         self.sessions_lock = threading.Lock()
         self.reviving = threading.Lock()  # one at a time, so that none is revived twice
+        # Runs that go on in this process, by id.
+        self.underway: dict[str, Underway] = {}
+        self.seen = Seen()
+        # What each session was last told to run, and what became of it.
+        self.given: dict[str, Given] = {}
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
         self.silent_remotes: dict[str, float] = {}  # until when each is not tried again
@@ -90,6 +119,21 @@ class Engine:
             with contextlib.suppress(QuireError):
                 chore()
 
+    def ended(self, run: Underway | None) -> None:
+        """All there is to know of a run is on the disk; whoever waits for it is told."""
+        if run is not None:
+            self.underway.pop(run.run_id, None)
+            run.end()
+
+    def call_off(self) -> None:
+        """End the runs that are under way and let them write their records."""
+        runs = list(self.underway.values())
+        for run in runs:
+            run.cancel()
+        deadline = time.monotonic() + ENDING
+        for run in runs:
+            run.wait(max(0.0, deadline - time.monotonic()))
+
     def keep(self, kept: Kept) -> None:
         self.kept[kept.run_id] = kept
         self.tidy()
@@ -102,6 +146,8 @@ class Engine:
                 self.kept.pop(run_id).drop()
 
     def close(self) -> None:
+        if self.outlives:
+            self.call_off()
         for kept in self.kept.values():
             kept.drop()
         for live in self.sessions.values():
@@ -142,6 +188,11 @@ class Workspace:
     @cached_property
     def config(self) -> config.Config:
         return self._settings or config.read(self.root)
+
+    @cached_property
+    def dotenv(self) -> Mapping[str, str]:
+        """What `.env` says. The caller's own variables go before it."""
+        return dotenv.read(self.root, self.env)
 
     @cached_property
     def repository(self) -> Repository | None:

@@ -435,3 +435,28 @@ def test_an_output_widget_clears_only_itself(kernel: Kernel) -> None:
     assert {text for text, inside in areas if not inside} == {"kept\n", "end\n"}
     (cleared,) = [e for e in ran.events if isinstance(e, OutputsCleared)]
     assert cleared.area
+
+
+def test_a_failed_cell_tells_what_it_worked_with(kernel: Kernel) -> None:
+    ok(kernel, "def share(part, whole=0):\n    return part / whole\nrows = {'a': [1, 2]}")
+    end = failed(kernel, "%time 1\nshare(len(rows))").end
+    assert isinstance(end, CellFinished)
+    told = [(one["name"], one["type"], one["value"], one.get("scope")) for one in end.variables]
+    assert told == [
+        ("rows", "dict", "{'a': [1, 2]}", None),
+        ("part", "int", "1", "share"),
+        ("whole", "int", "0", "share"),
+    ]
+    # It leaves nothing behind, and takes no number.
+    after = ok(kernel, "print('d' in globals(), 'last' in globals())").end
+    assert isinstance(after, CellFinished)
+    assert after.execution_count == (end.execution_count or 0) + 1
+    assert after.variables == ()
+
+
+def test_what_is_kept_aside_by_its_name_does_not_break_a_failing_cell(kernel: Kernel) -> None:
+    end = failed(kernel, "get_ipython = json = 1\n1 / 0").end
+    assert isinstance(end, CellFinished)
+    assert end.error is not None
+    assert end.error.name == "ZeroDivisionError"
+    ok(kernel, "del get_ipython, json\nfrom IPython import get_ipython")

@@ -10,6 +10,8 @@ How to write a page that can be checked; directives are HTML comments right abov
     ```toml        must be a valid configuration
     ```json        must be JSON
 
+A block whose fence is longer may hold others.
+
     <!-- file: NAME -->        the block below is not run but written to this file
     <!-- exit: 1 -->           the last command below ends with this status; otherwise it is 0
     <!-- output varies -->     the output below is an example; only the exit status counts
@@ -85,9 +87,11 @@ class Page:
     def section(self, title: str) -> str:
         """Everything under the heading that has this text in it, down to the next as high."""
         found: list[str] = []
-        level, taken, fenced = 0, False, False
+        level, taken, fenced = 0, False, ""
         for row in self.text.splitlines():
-            fenced ^= row.startswith("```")
+            fence = re.match(r"```+", row)
+            if fence and fenced in ("", fence[0]):
+                fenced = "" if fenced else fence[0]
             heading = None if fenced else _HEADING.match(row)
             if heading and (not taken or len(heading[1]) <= level):
                 taken, level = title in heading[2], len(heading[1])
@@ -101,9 +105,10 @@ def read(path: Path) -> Page:
     block: Block | None = None
     pending: dict[str, str] = {}
     rows: list[str] = []
+    fence = ""
     for number, row in enumerate(page.text.splitlines(), 1):
         if block is not None:
-            if row.startswith("```"):
+            if row.startswith(fence):
                 block.text = "\n".join(rows)
                 page.blocks.append(block)
                 block, pending = None, {}
@@ -112,7 +117,9 @@ def read(path: Path) -> Page:
         elif row.startswith("```"):
             exit_code, varies = int(pending.get("exit", 0)), "output varies" in pending
             file = pending.get("file", "")
-            block, rows = Block(row[3:].strip(), "", number, file, exit_code, varies), []
+            fence = "`" * (len(row) - len(row.lstrip("`")))
+            language = row.strip("`").strip()
+            block, rows = Block(language, "", number, file, exit_code, varies), []
         elif found := _DIRECTIVE.fullmatch(row.strip()):
             name, value = (found[1], found[2]) if found[1] else (found[3], "")
             if name == "run":
@@ -126,7 +133,7 @@ def read(path: Path) -> Page:
 
 
 def _without_blocks(text: str) -> str:
-    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"^(```+).*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 _VARYING = [

@@ -23,6 +23,7 @@ import wheelhouse
 from quire import config, errors
 from quire.executors.session import NO_SNAPSHOTS
 from quire.runs import events
+from quire.verbs.agent.reference import reference
 from quire.views.cli import cli
 from scratch import Scratch
 
@@ -35,6 +36,8 @@ NOT_RUN = {
     "pip install": "installs packages",
     "uv tool install": "installs packages",
     "jupyter console": "waits for a person; the page's Python attaches the same way",
+    "claude mcp add": "a client of its own, which is not here",
+    "quire mcp --http": "serves until it is stopped; tests/endtoend/test_mcp_http.py starts it",
     "jupyter lab": "a server for a person's browser",
     "python -m bash_kernel.install": "changes the environment; the page has its own kernel spec",
 }
@@ -373,6 +376,27 @@ def test_every_json_key_of_proposals_is_documented(repo: Scratch) -> None:
     assert not undocumented(told, "`quire close-proposal`") - above
 
 
+def test_every_json_key_of_finding_is_documented(scratch: Scratch) -> None:
+    task = scratch.write("a.py", "# %% one\nword = 1 / 0\n")
+
+    def answer(*args: str) -> Any:
+        return json.loads(scratch.quire(*args, "--json").stdout)
+
+    answer("run", "a.py")
+    task.write_text("# %% one\nword = 1\n")
+    answer("run", "a.py")
+    told = answer("find", "word")
+    assert told["runs"][0]["hits"]
+    assert not undocumented(told, "`quire find`")
+    alike = answer("find", "--like", "ZeroDivisionError: division by zero")
+    assert alike["runs"][0]["fix"]["diff"]
+    above = keys(told)
+    assert not undocumented(alike, "Failures that were met before") - above
+    assert not undocumented(answer("digest"), "`quire digest`")
+    assert not undocumented(answer("index", "status"), "`quire index status`")
+    assert not undocumented(answer("index", "rebuild"), "`quire index rebuild`")
+
+
 UNCOVERED = {
     "cells": [
         {
@@ -413,6 +437,31 @@ def test_every_json_key_of_proof_is_documented(scratch: Scratch) -> None:
     assert summary["history"]
     runs = {key.replace("runs[].", "") for key in keys(summary)}
     assert not undocumented(dict.fromkeys(runs), "`quire verify`")
+
+
+def test_every_json_key_of_agents_is_documented(scratch: Scratch) -> None:
+    def answer(*args: str) -> Any:
+        return json.loads(scratch.quire(*args, "--json").stdout)
+
+    made = answer("token", "create", "--agent", "nightly", "--scope", "run")
+    assert not undocumented(made, "`quire token`")
+    assert not undocumented(answer("token", "list"), "`quire token`")
+    scratch.write("a.py", f"# %%\nfrom IPython.display import Image, display\n{PICTURE}")
+    told = answer("tools", "call", "notebook_execute", '{"path": "a.py"}')
+    assert told["images"], told["text"]
+    assert not undocumented(told, "`quire tools call`")
+
+
+PICTURE = """import base64
+display(Image(base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)))
+"""
+
+
+def test_the_reference_of_tools_is_made_from_their_definitions() -> None:
+    page = next(page for page in READ if page.path.name == "tools.md")
+    assert page.text.split("## Reference\n\n")[1] == reference()
 
 
 def test_every_json_key_of_creating_is_documented(scratch: Scratch) -> None:

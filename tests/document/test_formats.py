@@ -13,7 +13,7 @@ def test_by_suffix():
     assert formats.dumps(formats.loads(text, ".ipynb"), ".py") == "# %%\nx = 1\n"
 
 
-@pytest.mark.parametrize("suffix", [".txt", "", ".md"])
+@pytest.mark.parametrize("suffix", [".txt", "", ".rst"])
 def test_unknown_suffix(suffix):
     with pytest.raises(DocumentError) as caught:
         formats.loads("", suffix)

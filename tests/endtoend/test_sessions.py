@@ -596,6 +596,19 @@ def test_secrets_stay_out_of_journals_and_answers(scratch: Scratch) -> None:
     assert text(answer(scratch, "exec", "t", "--code", check, env=env)) == "True\n"
 
 
+def test_no_part_of_a_long_secret_is_a_value_of_a_variable(scratch: Scratch) -> None:
+    secret = "-".join(f"part{n}" for n in range(40))
+    env = {"SERVICE_TOKEN": secret}
+    scratch.write("t.py", "# %%\nimport os\nheld = [os.environ['SERVICE_TOKEN']]\nheld[1]\n")
+    scratch.quire("session", "open", "t.py", env=env)
+    exec_ = scratch.quire("exec", "t", "all", "--json", env=env)
+    vars_ = scratch.quire("session", "vars", "t", env=env)
+    assert "held  list  1             ['[masked:SERVICE_TOKEN]']" in vars_.stdout
+    journal = (scratch.root / ".quire/sessions/t/events.jsonl").read_text()
+    assert '"name":"held"' in journal
+    assert not [text for text in (exec_.stdout, vars_.stdout, journal) if "part3" in text]
+
+
 # Other kernels
 
 

@@ -94,6 +94,7 @@ def _value(name: str) -> Any:
         "duration": 0.5,
         "omitted": 3,
         "choices": ("yes", "no"),
+        "variables": ({"name": "x", "type": "int"},),
         "ok": True,
         "stop": True,
         "wait": True,

@@ -181,6 +181,8 @@ def _kept(doc: Document) -> list[Slot]:
 def _edited(task: Task, doc: Document, slots: list[Slot], at: int | None) -> Edited:
     if task.suffix.lower() == ".ipynb":
         from .ipynb_editing import written
+    elif task.suffix.lower() == formats.LOGBOOK:
+        from .logbook_editing import written
     else:
         from .percent_editing import written
 

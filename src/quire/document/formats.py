@@ -6,17 +6,23 @@ import codecs
 from collections.abc import Callable
 
 from ..errors import DocumentError
-from . import header, ipynb, percent
+from . import header, ipynb, logbook, percent
 from .model import Document
 
 _FORMATS: dict[str, tuple[Callable[[str], Document], Callable[[Document], str]]] = {
     ".py": (percent.loads, percent.dumps),
     ".ipynb": (ipynb.loads, ipynb.dumps),
 }
+# A notebook and its text are two halves of one task; a logbook stands by itself.
 SUFFIXES = tuple(_FORMATS)
+LOGBOOK = ".md"
+_FORMATS[LOGBOOK] = (logbook.loads, logbook.dumps)
 
 
-def loads(text: str, suffix: str) -> Document:
+def loads(text: str, suffix: str, kernels: frozenset[str] = frozenset()) -> Document:
+    """`kernels`: the installed ones, which a logbook may name as the language of a step."""
+    if suffix.lower() == LOGBOOK:
+        return logbook.loads(text, kernels)
     return _format(suffix)[0](text)
 
 
@@ -31,7 +37,7 @@ def _format(suffix: str) -> tuple[Callable[[str], Document], Callable[[Document]
     named = f"a file with the suffix {suffix!r}" if suffix else "a file without a suffix"
     raise DocumentError(
         f"{named} is not a task",
-        hint="a task is a .py file with `# %%` cells or an .ipynb notebook",
+        hint="a task is a .py file with `# %%` cells, an .ipynb notebook or an .md logbook",
     )
 
 
@@ -44,7 +50,7 @@ def decode(data: bytes, name: str) -> str:
     if b"\0" in data:
         raise DocumentError(
             f"{name} is not text: byte {data.index(0)} is NUL",
-            hint="a task is a UTF-8 text file: .py or .ipynb",
+            hint="a task is a UTF-8 text file: .py, .ipynb or .md",
         )
     encoding = _declared_encoding(data) if name.lower().endswith(".py") else "utf-8"
     try:

@@ -47,7 +47,8 @@ def parameters_cell(doc: Document) -> int | None:
     return None
 
 
-def declared(doc: Document) -> tuple[Parameter, ...]:
+def in_cell(doc: Document) -> tuple[Parameter, ...]:
+    """What the cell tagged `parameters` declares."""
     at = parameters_cell(doc)
     if at is None:
         return ()

@@ -5,30 +5,68 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from keyword import iskeyword
 from typing import Any
 
-from ..errors import ParameterError
+from ..errors import DocumentError, ParameterError
+from . import frontmatter, substitution
 from .conversion import Given, Misfit, convert
 from .literals import literal
 from .model import Cell, Document, digest_id
-from .parameter import INJECTED_TAG, Parameter, declared, parameters_cell
+from .parameter import INJECTED_TAG, Parameter, in_cell, parameters_cell
 
 __all__ = [
     "INJECTED_TAG",
     "Given",
+    "Lack",
     "Parameter",
+    "Resolution",
     "declared",
+    "effective",
+    "examine",
+    "filled",
     "inject",
     "parameters_cell",
     "parse_assignments",
     "resolve",
+    "wrong",
 ]
 
 _R_NAME = re.compile(r"(?:[A-Za-z]|\.(?![0-9]))[\w.]*$")
 _LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A parameter without a value that can be used, and why."""
+
+    parameter: Parameter
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What is known of the values. `problems` are those that nobody can answer."""
+
+    values: Mapping[str, Any]
+    lacks: tuple[Lack, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def declared(doc: Document) -> tuple[Parameter, ...]:
+    """What the task takes: by its front matter, then by its cell tagged `parameters`."""
+    front, cell = frontmatter.of(doc).parameters, in_cell(doc)
+    if not front:
+        return cell
+    both = {parameter.name for parameter in front} & {parameter.name for parameter in cell}
+    if both:
+        raise DocumentError(
+            f"{', '.join(sorted(both))} is declared in the front matter and in a cell",
+            hint="keep one of them",
+        )
+    return (*front, *cell)
 
 
 def resolve(doc: Document, given: Mapping[str, Given]) -> dict[str, Any]:
@@ -36,27 +74,72 @@ def resolve(doc: Document, given: Mapping[str, Given]) -> dict[str, Any]:
 
     Every problem is found before the error is raised, so that one look is enough.
     """
-    if parameters_cell(doc) is None:
+    found = examine(doc, given)
+    if found.lacks or found.problems:
+        raise wrong(doc, found)
+    return dict(found.values)
+
+
+def examine(doc: Document, given: Mapping[str, Given]) -> Resolution:
+    """As `resolve`, with what is wrong as data."""
+    if parameters_cell(doc) is None and not frontmatter.of(doc).parameters:
         if not given:
-            return {}
+            return Resolution({})
+        front = "declare them in the front matter: `parameters:`"
+        tag = 'tag the cell that sets the defaults: `# %% tags=["parameters"]`'
         raise ParameterError(
             f"the task declares no parameters, but {_listed(given)} given",
-            hint='tag the cell that sets the defaults: `# %% tags=["parameters"]`',
+            hint=front if doc.format == "logbook" else tag,
         )
     known = {parameter.name: parameter for parameter in declared(doc)}
-    problems = [_unknown(name, known) for name in given if name not in known]
+    problems = tuple(_unknown(name, known) for name in given if name not in known)
     values: dict[str, Any] = {}
+    lacks: list[Lack] = []
     for name, parameter in known.items():
         if name in given:
             try:
                 values[name] = convert(given[name], parameter.type)
             except Misfit as why:
-                problems.append(_misfit(parameter, given[name], str(why)))
+                lacks.append(Lack(parameter, _misfit(parameter, given[name], str(why))))
         elif parameter.required:
-            problems.append(f"{name} is required{_typed(parameter)} and was not given")
-    if problems:
-        raise _error(problems, known)
-    return values
+            said = f"{name} is required{_typed(parameter)} and was not given"
+            lacks.append(Lack(parameter, said))
+    return Resolution(values, tuple(lacks), problems)
+
+
+def wrong(doc: Document, found: Resolution, more: Iterable[str] = ()) -> ParameterError:
+    """One error for all that is wrong; `more` is what else a run lacks."""
+    problems = [*found.problems, *(lack.problem for lack in found.lacks), *more]
+    return _error(problems, {parameter.name: parameter for parameter in declared(doc)})
+
+
+def filled(doc: Document, values: Mapping[str, Any]) -> Document:
+    """The document as it runs with these values: in a logbook, also in the place of each `{name}`.
+
+    A logbook's parameters are all set, those with a default too, so that the record has them.
+    """
+    front = frontmatter.of(doc).parameters
+    doc = placed(doc, values)
+    if front:
+        names = {parameter.name for parameter in front}
+        given = effective(doc, values)
+        values = {name: given[name] for name in given if name in names or name in values}
+    return inject(doc, values)
+
+
+def placed(doc: Document, values: Mapping[str, Any]) -> Document:
+    """A logbook with values in the place of each `{name}`; any other document as it is."""
+    if doc.format != "logbook" or not frontmatter.of(doc).parameters:
+        return doc
+    return substitution.substituted(doc, effective(doc, values))
+
+
+def effective(doc: Document, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every declared value that is known: the given ones, and defaults for the rest."""
+    defaults = {p.name: p.default for p in declared(doc) if p.has_default}
+    order = [p.name for p in declared(doc)]
+    known = {**defaults, **values}
+    return {name: known[name] for name in order if name in known}
 
 
 def _listed(given: Mapping[str, Given]) -> str:
@@ -107,7 +190,8 @@ def inject(doc: Document, values: Mapping[str, Any]) -> Document:
     earlier = [at for at, cell in enumerate(doc.cells) if INJECTED_TAG in cell.tags]
     cells = [cell for cell in doc.cells if INJECTED_TAG not in cell.tags]
     at = parameters_cell(replace(doc, cells=tuple(cells)))
-    place = at + 1 if at is not None else (earlier[0] if earlier else 0)
+    top = int(bool(cells) and cells[0].kind == "raw")  # front matter stays at the top
+    place = at + 1 if at is not None else (earlier[0] if earlier else top)
     source = _source(values, doc.language)
     cells.insert(place, Cell("code", source, _free_id(source, cells), tags=(INJECTED_TAG,)))
     return replace(doc, cells=tuple(cells))

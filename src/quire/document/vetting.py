@@ -11,8 +11,8 @@ from . import formats
 from .draft import SECTIONS, TITLE, Draft, Waiting, without_ids
 from .lint import lint
 from .model import Document
-from .parameter import TAG, declared, parameters_cell
-from .params import resolve
+from .parameter import TAG, parameters_cell
+from .params import declared, resolve
 
 MOST_CELLS = 60
 _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)

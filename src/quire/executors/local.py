@@ -10,10 +10,19 @@ from datetime import datetime
 from queue import SimpleQueue
 from typing import Any
 
+from ..document.model import Cell
 from ..kernel.protocol import Kernel
-from ..runs.events import CellFinished, Event, RunFinished, RunStarted, Warned
+from ..runs.events import (
+    CellError,
+    CellFinished,
+    Event,
+    RunFinished,
+    RunStarted,
+    Warned,
+)
 from ..runs.plan import Plan
 from ..runs.sieve import Sieve
+from .approval import Approval, Verdict, is_step
 from .cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 from .resume import Resume, Trail, carry_over
 
@@ -34,6 +43,8 @@ class LocalExecutor:
     trail: Trail | None = None  # where states are set aside, so that the run can be resumed
     resume: Resume | None = None
     origin: Future[Sequence[Event]] | None = None  # being found out while the cells run
+    opening: Sequence[Event] = ()  # what there is to tell before the first cell
+    approval: Approval | None = None  # asks a person before a step
     calls: Calls = field(default_factory=NoCalls)  # answers what the cells ask for
     runner: CellRunner = field(init=False)
     _began: float = 0.0
@@ -63,6 +74,7 @@ class LocalExecutor:
         if self.plan.limits.timeout is not None:
             self._deadline = self._began + self.plan.limits.timeout
         yield self._started()
+        yield from self.opening
         cells = self.plan.document.cells
         if self.resume is not None:
             yield from carry_over(self.resume, cells)
@@ -78,6 +90,15 @@ class LocalExecutor:
                 break
             if self.trail is not None:
                 self.trail.before(position, self.kernel)
+            if self.approval is not None and self.approval.wants(cell):
+                verdict = yield from self._asked(cell)
+                if verdict.do != "run":
+                    yield from self._without(cell, verdict)
+                    if runner.stop:
+                        break
+                    continue
+                cell = verdict.cell
+                limit = self._limit()
             aside = self.trail is not None and position < last and self.trail.changes(cell)
             yield from runner.run(cell, limit, aside=aside)
             if self.trail is not None:
@@ -96,6 +117,31 @@ class LocalExecutor:
         ):
             yield Warned(runner.current, f"it cannot be resumed at this cell: {self.trail.reason}")
         yield self._finished()
+
+    def _asked(self, cell: Cell) -> Generator[Event, None, Verdict]:
+        """What a person says of the next step. The time they take is not the run's."""
+        assert self.approval is not None
+        began = time.monotonic()
+        order = [one.id for one in self.plan.document.cells if is_step(one)]
+        place = (order.index(cell.id) + 1, len(order))
+        verdict = yield from self.approval.decide(cell, place, self.cancel.is_set)
+        if self._deadline is not None:
+            self._deadline += time.monotonic() - began
+        return verdict
+
+    def _without(self, cell: Cell, verdict: Verdict) -> Iterator[Event]:
+        """A step that is not run, and what that means for the rest."""
+        runner = self.runner
+        if verdict.do == "skip":
+            yield CellFinished(cell.id, "skipped", at=runner.at())
+        elif verdict.do == "fail":
+            error = CellError("NotApproved", verdict.reason)
+            runner.outcome, runner.reason, runner.stop = "failed", verdict.reason, True
+            yield CellFinished(cell.id, "failed", at=runner.at(), error=error)
+        elif self.cancel.is_set():
+            runner.outcome, runner.reason, runner.stop = "cancelled", "it was cancelled", True
+        else:
+            runner.outcome, runner.reason, runner.stop = "paused", verdict.reason, True
 
     def abandoned(self) -> Iterator[Event]:
         """How a run ends that nobody follows any more. Its kernel is the caller's to end."""

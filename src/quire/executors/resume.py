@@ -116,7 +116,8 @@ def _places(cells: Sequence[Cell]) -> list[int]:
 
 
 def _is_same(before: Cell, now: Cell) -> bool:
-    return before.id == now.id and _runs(before) == _runs(now)
+    # A cell that is changed for one run keeps its id.
+    return (before.id, before.source, _runs(before)) == (now.id, now.source, _runs(now))
 
 
 def can_resume(kept: Kept) -> bool:

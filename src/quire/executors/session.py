@@ -135,6 +135,13 @@ class Marks:
         self.cut(0)
 
 
+LOOK = 80  # characters of a variable's value
+
+
+def _look(value: str) -> str:
+    return value if len(value) <= LOOK else f"{value[: LOOK - 1]}…"
+
+
 NO_SNAPSHOTS = "this kind of kernel cannot set its state aside"
 GONE = "the copy that was set aside was ended from outside"
 
@@ -350,8 +357,8 @@ class Session:
                 raise KernelError(
                     "this kernel cannot list its variables", hint="run a cell that shows them"
                 )
-            found: list[Mapping[str, Any]] = self.sieve.masker.mask_json(inspect())
-            return found
+            found: list[dict[str, Any]] = self.sieve.masker.mask_json(inspect())
+            return [{**one, "value": _look(one["value"])} for one in found]
         finally:
             self._leave()
 

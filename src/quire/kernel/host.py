@@ -2,7 +2,8 @@
 
 A Unix socket, 0600, in the workspace's state folder. A client sends one request with its argument
 list, folder, environment and its own three standard files, so what the host writes appears where
-the client's user looks. A client that goes away takes its run with it.
+the client's user looks. A client that goes away takes its run with it. Or it makes a structured
+call, whose line is described in `hostcall.py`.
 
 This file knows the wire and the life of the process; what a request does is given to it.
 """
@@ -22,7 +23,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import hostline
+from . import hostcall, hostline
+from .hostcall import Call
 
 REQUEST_LIMIT = 16 << 20
 FIRST_CLIENT = 2.0  # seconds
@@ -43,6 +45,7 @@ class Request:
 
 
 Serve = Callable[[Request], int]
+Answer = Callable[[Call], Mapping[str, Any]]
 
 
 class Host:
@@ -53,9 +56,11 @@ class Host:
         idle: float = 1800.0,
         describe: Callable[[], dict[str, Any]] = dict,
         in_use: Callable[[], bool] = bool,
+        answer: Answer = lambda _: {},
     ) -> None:
         self.path = path
         self.serve_request = serve
+        self.answer_call = answer
         self.idle = idle
         self.describe = describe
         self.in_use = in_use
@@ -63,6 +68,7 @@ class Host:
         self._listener = socket.socket(socket.AF_UNIX)
         self._active: set[int] = set()
         self._requests: dict[int, Request] = {}
+        self._calls: dict[int, Call] = {}
         self._changed = threading.Condition()
         self._last = time.monotonic()
         self._served = False
@@ -114,6 +120,7 @@ class Host:
     def status(self) -> dict[str, Any]:
         with self._changed:
             running = [request.argv for request in self._requests.values()]
+            running += [["call", call.name] for call in self._calls.values()]
         return {
             "pid": os.getpid(),
             "socket": self.path,
@@ -153,6 +160,8 @@ class Host:
         with self._changed:
             for request in self._requests.values():
                 request.cancelled.set()
+            for call in self._calls.values():
+                call.left.set()
             self._changed.wait_for(lambda: not self._active, 10.0)
 
     def _client(self, sock: socket.socket) -> None:
@@ -167,12 +176,13 @@ class Host:
                     # Closing alone would tell the client nothing while a thread still reads.
                     with contextlib.suppress(OSError):
                         sock.shutdown(socket.SHUT_RDWR)
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError, LookupError):
             pass  # A client that talks nonsense or left: there is nobody to tell.
         finally:
             with self._changed:
                 self._active.discard(ident)
                 self._requests.pop(ident, None)
+                self._calls.pop(ident, None)
                 self._last = time.monotonic()
                 self._changed.notify_all()
 
@@ -196,18 +206,12 @@ class Host:
             if data == hostline.STATUS:
                 sock.sendall(json.dumps(self.status()).encode())
                 return
+            if data.startswith(hostline.CALL):
+                self._call(hostcall.received(*_body(sock, data[len(hostline.CALL) :]), sock), ident)
+                return
             if len(fds) != 3:
                 return
-            length = int.from_bytes(data[:4], "big")
-            if length > REQUEST_LIMIT:
-                return
-            body = bytearray(data[4:])
-            while len(body) < length:
-                more = sock.recv(1 << 18)
-                if not more:
-                    return
-                body += more
-            request = Request(*hostline.decode(bytes(body)), (fds[0], fds[1], fds[2]))
+            request = Request(*hostline.decode(_body(sock, data)[0]), (fds[0], fds[1], fds[2]))
             with self._changed:
                 self._requests[ident] = request
                 self._served = True
@@ -217,6 +221,33 @@ class Host:
         finally:
             for fd in fds:
                 os.close(fd)
+
+    def _call(self, call: Call, ident: int) -> None:
+        with self._changed:
+            self._calls[ident] = call
+            self._served = True
+        threading.Thread(target=call.listen, daemon=True).start()
+        call.say({"begun": True})
+        try:
+            told = self.answer_call(call)
+        except Exception as error:  # noqa: BLE001 - the caller must hear something
+            traceback.print_exc()
+            told = {"fault": f"{type(error).__name__}: {error}"}
+        call.answer(told)
+
+
+def _body(sock: socket.socket, data: bytes) -> tuple[bytes, bytes]:
+    """A request whose first bytes came already, its length before it; and what came behind."""
+    length = int.from_bytes(data[:4], "big")
+    if length > REQUEST_LIMIT:
+        raise ValueError("a request is too long")
+    body = bytearray(data[4:])
+    while len(body) < length:
+        more = sock.recv(1 << 18)
+        if not more:
+            raise ConnectionError("the client left")
+        body += more
+    return bytes(body[:length]), bytes(body[length:])
 
 
 def _watch(sock: socket.socket, request: Request) -> None:

@@ -12,7 +12,7 @@ import sys
 import zlib
 
 MARKS = ("quire.toml", ".quire", ".git")
-STOP, STATUS = b"stop", b"stat"
+STOP, STATUS, CALL = b"stop", b"stat", b"call"
 _INT = 4
 
 

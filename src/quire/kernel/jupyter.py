@@ -11,7 +11,8 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..errors import KernelError
@@ -26,6 +27,7 @@ from ..runs.events import (
 )
 from . import kernelspecs
 from .exits import Exit
+from .jupyterused import WAIT, answered, question
 from .keeper import GRACE, Keeper
 from .packages import installed, platform, search_path
 from .protocol import KernelEvent, KernelSpec
@@ -124,6 +126,7 @@ class JupyterKernel:
         # Which cell asked, so that what a thread prints after its cell is over is still its own.
         self._asked: dict[str, str] = {}
         self._area = ""
+        self._reply: Mapping[str, Any] = {}  # the last one
         self._executable = ""
         self._client: Any = None
         self._context: Any = None
@@ -176,9 +179,30 @@ class JupyterKernel:
         self._asked[asked] = cell
         self._busy = True
         try:
-            yield from self._follow(asked, cell, tick)
+            for event in self._follow(asked, cell, tick):
+                if isinstance(event, CellFinished) and event.status == "failed":
+                    event = yield from self._with_variables(event, code, tick)
+                yield event
         finally:
             self._busy = False
+
+    def _with_variables(
+        self, event: CellFinished, code: str, tick: float
+    ) -> Generator[KernelEvent | None, None, CellFinished]:
+        """What the cell worked with, where the kernel can be asked for it."""
+        if self._info.get("implementation") != "ipython":
+            return event
+        asked = self._client.execute(
+            "", silent=True, allow_stdin=False, user_expressions=question(code)
+        )
+        give_up = time.monotonic() + WAIT
+        for other in self._follow(asked, event.cell, tick):
+            if isinstance(other, CellFinished):
+                return replace(event, variables=answered(self._reply))
+            if isinstance(other, KernelDied) or time.monotonic() > give_up:
+                break
+            yield other
+        return event
 
     @property
     def alive(self) -> bool:
@@ -355,7 +379,8 @@ class JupyterKernel:
         if reply and reply.get("ename") == "NoneType":
             # A repr raised: ipykernel fails the cell but no longer knows by what.
             reply = {**reply, **shown}
-        yield from _ending(cell, reply or {}, bool(shown))
+        self._reply = reply or {}
+        yield from _ending(cell, self._reply, bool(shown))
 
     def _watch_widgets(self, message: Mapping[str, Any]) -> None:
         """Which output widget is being written to: it says so by taking a message's id."""

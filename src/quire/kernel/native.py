@@ -376,6 +376,7 @@ def _finished(message: dict[str, Any], cell: str) -> CellFinished:
         execution_count=message["count"],
         error=error,
         stop=message["stop"],
+        variables=tuple(message.get("variables", ())),
     )
 
 

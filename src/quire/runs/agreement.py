@@ -11,14 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..document import formats
-from ..document.model import digest_id
+from ..document import formats, frontmatter, params
+from ..document.logbook import KEPT
+from ..document.model import Document, digest_id
 from ..document.parameter import INJECTED_TAG
 from ..errors import QuireError
 from .archived import FORMAT, NOTEBOOK, RECORD
+from .calls import CALLS_MIME
 from .finding import Finding
 from .notebook import paired
 from .plan import jsonable
+from .record import CHANGED
 from .strict import brief
 
 _MASKED = "[masked:"
@@ -183,7 +186,13 @@ def _cell(told: Mapping[str, Any], shown: Mapping[str, Any]) -> Iterator[Finding
     if _tags(told.get("tags")) != _tags(metadata.get("tags")):
         yield Finding(f"cell {id_} tags", "the notebook has others than the record", "disagree")
     idle = told["status"] in ("not run", "text")
-    if idle and (shown.get("outputs") or shown.get("execution_count") is not None):
+    # That somebody was asked about a cell is told under it, also where it did not run.
+    outputs = [
+        output
+        for output in shown.get("outputs") or ()
+        if not (isinstance(output, dict) and CALLS_MIME in (output.get("data") or {}))
+    ]
+    if idle and (outputs or shown.get("execution_count") is not None):
         yield Finding(f"cell {id_}", "it has outputs and never ran", "disagree")
 
 
@@ -203,7 +212,7 @@ def _timing(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outcome(record: Mapping[str, Any]) -> Iterator[Finding]:
     ok = record["outcome"] == "ok"
-    if ok != (record.get("error") is None):
+    if (ok or record["outcome"] == "paused") != (record.get("error") is None):
         what = f"the outcome is {brief(record['outcome'])}, the error {brief(record.get('error'))}"
         yield Finding(f"{RECORD} error", what, "disagree")
     resumed = record["plan"].get("mode", "clean") != "clean"
@@ -297,20 +306,18 @@ def _task(
         notes.append(f"{name}: another version of the engine read it; its cells were not compared")
         return
     try:
-        document = formats.loads(
-            data.decode("utf-8", "surrogatepass"), f".{name.partition('.')[2]}"
-        )
+        document = _as_placed(record["plan"], data, f".{name.partition('.')[2]}")
     except (QuireError, ValueError, RecursionError) as error:
         yield Finding(name, f"it cannot be read as a task: {error}", "disagree")
         return
-    injected = bool(record["plan"].get("parameters"))
+    injected = bool(record["plan"].get("parameters") or frontmatter.of(document).parameters)
     wanted = {
         cell.id: paired(cell.source)
         for cell in document.cells
         if not (injected and INJECTED_TAG in cell.tags)
     }
     found = {
-        cell["id"]: text_of(cell)
+        cell["id"]: _before_changes(cell)
         for cell in nb["cells"]
         if not (injected and INJECTED_TAG in _tags(cell["metadata"].get("tags")))
     }
@@ -322,10 +329,28 @@ def _task(
             yield Finding(f"cell {id_}", what, "disagree")
 
 
+def _as_placed(plan: Mapping[str, Any], data: bytes, suffix: str) -> Document:
+    """The document of a source, with the parameters of the run in their places."""
+    metadata, values = plan.get("metadata"), plan.get("parameters")
+    kept = metadata.get(KEPT) if isinstance(metadata, Mapping) else None
+    kernels = kept.get("kernels") if isinstance(kept, Mapping) else None
+    names = frozenset(map(str, kernels)) if isinstance(kernels, list) else frozenset[str]()
+    document = formats.loads(data.decode("utf-8", "surrogatepass"), suffix, names)
+    return params.placed(document, values if isinstance(values, Mapping) else {})
+
+
+def _before_changes(cell: Mapping[str, Any]) -> str | None:
+    """The code as the task has it, where it was changed for the run. What ran is signed too."""
+    changed = cell["metadata"].get(CHANGED)
+    if isinstance(changed, Mapping) and isinstance(changed.get("original"), str):
+        return paired(changed["original"])  # type: ignore[no-any-return]
+    return text_of(cell)
+
+
 def _ids(nb: Mapping[str, Any]) -> Iterator[Finding]:
     """A cell's id holds a digest of its code."""
     for cell in nb["cells"]:
-        text = text_of(cell) or ""
+        text = _before_changes(cell) or ""
         if _MASKED in text:
             continue
         if _STEM.sub("", cell["id"]) != digest_id(cell["cell_type"], text):

@@ -153,6 +153,7 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
         "duration": cell.duration,
         "execution_count": cell.execution_count,
         "error": asdict(cell.error) if cell.error else None,
+        **({"variables": list(map(dict, cell.variables))} if cell.variables else {}),
     }
 
 
@@ -209,12 +210,13 @@ _ADDED = ("papermill", "quire", "tags")
 def _read_cell(
     cell: Mapping[str, Any], shown: Mapping[str, Any], read_object: ReadObject | None
 ) -> CellRecord:
-    error = cell["error"]
-    plain = {key: cell[key] for key in cell.keys() - {"tags", "error"}}
+    plain = dict(cell)
+    error, tags = plain.pop("error"), plain.pop("tags")
+    variables = tuple(plain.pop("variables", ()))
     return CellRecord(
         **plain,
         source="".join(shown["source"]),
-        tags=tuple(cell["tags"]),
+        tags=tuple(tags),
         metadata={k: v for k, v in shown["metadata"].items() if k not in _ADDED},
         attachments=shown.get("attachments", {}),
         outputs=tuple(
@@ -223,6 +225,7 @@ def _read_cell(
             if not is_ours(output)
         ),
         error=CellError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
+        variables=variables,
     )
 
 

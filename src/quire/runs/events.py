@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died"]
+# "paused": a step waits for a person, and the run can be taken up when there is one.
+Outcome = Literal["ok", "failed", "timed_out", "cancelled", "died", "paused"]
 ResultKind = Literal["json", "table", "display"]
 # "text" is a cell that is not code: there was nothing to run. "carried" ran in the run that this
 # one goes on with.
@@ -159,6 +160,18 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class CellChanged:
+    """For this run only, a cell has another source than the task says."""
+
+    cell: str
+    original: str
+    source: str
+    reason: str
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """Something a reader of the record should know, such as why snapshots are off."""
 
@@ -176,6 +189,8 @@ class CellFinished:
     error: CellError | None = None
     # The cell ended the task on purpose: sys.exit(0), exit().
     stop: bool = False
+    # Of a cell that failed: what it worked with. name, type, size, value, scope.
+    variables: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +267,7 @@ Event = (
     | ToolCalled
     | NoteAdded
     | Asked
+    | CellChanged
     | Warned
     | CellFinished
     | KernelDied
@@ -277,6 +293,7 @@ _TYPES: dict[str, type[Any]] = {
         ToolCalled,
         NoteAdded,
         Asked,
+        CellChanged,
         Warned,
         CellFinished,
         KernelDied,
@@ -317,6 +334,8 @@ def loads(line: str | bytes) -> Event:
         kwargs["error"] = CellError(error["name"], error["value"], tuple(error["traceback"]))
     if cls is RunStarted:
         kwargs["cells"] = tuple(kwargs["cells"])
+    if "variables" in kwargs:
+        kwargs["variables"] = tuple(kwargs["variables"])
     if cls is Asked:
         kwargs["choices"] = tuple(kwargs.get("choices", ()))
     event: Event = cls(**kwargs)

@@ -153,7 +153,7 @@ def _brief(result: Any) -> str:
 def headline(result: GateResult) -> str:
     """Such as `3 ok, 1 failed in 4.2 s`. Words and numbers of our own only."""
     counts = Counter[str](run.outcome for run in result.tasks)
-    order = ("ok", "failed", "timed_out", "died", "error", "uncovered", "cancelled")
+    order = ("ok", "failed", "timed_out", "died", "error", "uncovered", "cancelled", "paused")
     parts = [f"{counts[name]} {_STATE.get(name, worded(name))}" for name in order if counts[name]]
     if not parts:
         return "no task is affected" if result.unaffected else "there are no tasks"

@@ -29,6 +29,16 @@ def picture(data: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
+def raster(data: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The same, but only of pixels: what a reader who sees images can be given."""
+    for mime in ("image/png", "image/jpeg", "image/webp", "image/gif"):
+        if mime in data:
+            payload = _payload(mime, text_of(data[mime]), _MAGIC[mime])
+            if payload:
+                return mime, payload
+    return None
+
+
 def data_uri(mime: str, payload: str) -> str:
     return f"data:{mime};base64,{payload}"
 

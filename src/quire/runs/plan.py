@@ -22,6 +22,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Another source for one cell, for this run only."""
+
+    original: str
+    source: str
+    reason: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     run_id: str
     uuid: str
@@ -37,6 +47,10 @@ class Plan:
     cwd: str = ""  # the folder it runs in, named as the task is
     replays: str = ""  # the run whose source and parameters these are
     environment: Mapping[str, Any] = field(default_factory=dict)  # that was asked for, and its lock
+    request: str = ""  # in the words of whoever asked
+    sources: Mapping[str, str] = field(default_factory=dict)  # where parameters were taken from
+    changes: Mapping[str, Change] = field(default_factory=dict)  # by the id of the cell
+    logbook: str = ""  # the file with the record for people
 
     def as_json(self, kernel: Mapping[str, Any]) -> dict[str, Any]:
         """What the record keeps of it."""
@@ -53,14 +67,19 @@ class Plan:
             **({"cwd": self.cwd} if self.cwd else {}),
             **({"replays": self.replays} if self.replays else {}),
             **({"environment": dict(self.environment)} if self.environment else {}),
+            **({"request": self.request} if self.request else {}),
+            **({"sources": dict(self.sources)} if self.sources else {}),
+            **({"logbook": self.logbook} if self.logbook else {}),
         }
 
     def cells_as_json(self) -> tuple[dict[str, Any], ...]:
+        """The cells as the task has them; what is changed for this run comes as events."""
+        changes = self.changes
         return tuple(
             {
                 "id": cell.id,
                 "kind": cell.kind,
-                "source": cell.source,
+                "source": changes[cell.id].original if cell.id in changes else cell.source,
                 "title": cell.title,
                 "tags": list(cell.tags),
                 "metadata": dict(cell.metadata),

@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # What turns the reading direction around makes text look like something that it is not.
 _TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # What `fold` leaves where more came than a record keeps: it says where the rest is.
-_CUT = re.compile(r"^\[quire: [0-9,]+ characters of \w+ were cut here; .*\]$", re.MULTILINE)
+CUT = re.compile(r"^\[quire: [0-9,]+ characters of \w+ were cut here; .*\]$", re.MULTILINE)
 LINE_LIMIT = 10_000
 
 
@@ -32,6 +32,8 @@ def scrubbed(text: str) -> str:
 
 def plain(text: str) -> str:
     """Without escape sequences and control characters; what turns text around is named."""
+    if text.isprintable():
+        return text  # so most short texts are, and nothing of theirs would go
     return _TURNS.sub(_named, _CONTROL.sub("", _ESCAPE.sub("", _overwritten(scrubbed(text)))))
 
 
@@ -95,7 +97,7 @@ def shortened(text: str, lines: int) -> Shortened:
         return Shortened("\n".join(map(_clipped, rows)))
     half = lines // 2
     middle = "\n".join(rows[half:-half])
-    cuts = _CUT.findall(middle)
+    cuts = CUT.findall(middle)
     return Shortened(
         "\n".join(map(_clipped, rows[:half])),
         len(rows) - 2 * half,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from .events import (
     Asked,
+    CellChanged,
     CellError,
     CellFinished,
     CellStarted,
@@ -36,6 +37,9 @@ from .events import (
 
 SESSION_EVENTS = (SessionOpened, CellSubmitted, Rewound, KernelReplaced, SessionClosed)
 
+# Where a cell's metadata holds what it was before it was changed for this run.
+CHANGED = "changed"
+
 RunState = Outcome | Literal["running"]
 
 
@@ -55,6 +59,7 @@ class CellRecord:
     execution_count: int | None = None
     outputs: tuple[Mapping[str, Any], ...] = ()
     error: CellError | None = None
+    variables: tuple[Mapping[str, Any], ...] = ()  # that it used, where it failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +123,17 @@ class Record:
         return str(self.plan.get("replays", ""))
 
     @property
+    def request(self) -> str:
+        """What was asked for, in the words of whoever did."""
+        return str(self.plan.get("request", ""))
+
+    @property
     def values(self) -> dict[str, Any]:
         """The results as plain data: name to value."""
         return {name: result.value for name, result in self.results.items()}
 
 
-class _Cell:
+class CellFold:
     """One cell while its events come in."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
@@ -133,6 +143,7 @@ class _Cell:
         self.duration: float | None = None
         self.count: int | None = None
         self.error: CellError | None = None
+        self.variables: tuple[Mapping[str, Any], ...] = ()
         self.outputs: list[dict[str, Any]] = []
         self.areas: list[str] = []  # of each output
         self.clear_next: str | None = None
@@ -169,6 +180,21 @@ class _Cell:
             )
         self.add({"output_type": "stream", "name": event.what, "text": marker + event.tail})
 
+    def finish(self, event: CellFinished) -> None:
+        self.status, self.finished, self.error = event.status, event.at, event.error
+        self.duration, self.count = event.duration, event.execution_count
+        self.variables = event.variables
+
+    def change(self, event: CellChanged) -> None:
+        metadata = self.spec.get("metadata", {})
+        first = (metadata.get(CHANGED) or {}).get("original", event.original)
+        told = {"original": first, "reason": event.reason, "by": event.by}
+        self.spec = {
+            **self.spec,
+            "source": event.source,
+            "metadata": {**metadata, CHANGED: told},
+        }
+
     def freeze(self, *, unfinished: CellStatus) -> CellRecord:
         spec = self.spec
         outputs = tuple(
@@ -190,6 +216,7 @@ class _Cell:
             execution_count=self.count,
             outputs=outputs,
             error=self.error,
+            variables=self.variables,
         )
 
 
@@ -199,7 +226,7 @@ class Fold:
     def __init__(self) -> None:
         self._start: RunStarted | None = None
         self._end: RunFinished | None = None
-        self._cells: dict[str, _Cell] = {}
+        self._cells: dict[str, CellFold] = {}
         self._results: dict[str, Result] = {}
         self._warnings: list[str] = []
         self._calls: list[ToolCalled] = []
@@ -212,7 +239,7 @@ class Fold:
     def add(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._start = event
-            self._cells = {spec["id"]: _Cell(spec) for spec in event.cells}
+            self._cells = {spec["id"]: CellFold(spec) for spec in event.cells}
             return
         if isinstance(event, RunFinished):
             self._end = event
@@ -264,13 +291,14 @@ class Fold:
             cell.status, cell.started = "running", event.at
         elif isinstance(event, KernelDied):
             self._death = event
+        elif isinstance(event, CellChanged):
+            cell.change(event)
         else:
-            self._finish(cell, event)
+            cell.finish(event)
 
-    @staticmethod
-    def _finish(cell: _Cell, event: CellFinished) -> None:
-        cell.status, cell.finished, cell.error = event.status, event.at, event.error
-        cell.duration, cell.count = event.duration, event.execution_count
+    def cell(self, name: str) -> CellRecord:
+        """One cell as it is now, without the cost of all the others."""
+        return self._cells[name].freeze(unfinished="running")
 
     def record(self, *, alive: bool = False) -> Record:
         """`alive`: the run's process is still there, so what is unfinished is running."""
@@ -317,7 +345,7 @@ _NAMES = {"timed_out": "TimedOut", "cancelled": "Cancelled", "died": "KernelDied
 def _error(
     outcome: RunState, cells: tuple[CellRecord, ...], reason: str, death: KernelDied | None
 ) -> RunError | None:
-    if outcome in ("ok", "running"):
+    if outcome in ("ok", "running", "paused"):
         return None
     cell = next(
         (c for c in cells if c.status in ("failed", "timed_out", "cancelled", "died")), None

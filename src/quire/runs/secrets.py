@@ -79,6 +79,11 @@ def secrets_of(env: Mapping[str, str], names: Iterable[str] = ()) -> tuple[Secre
     return tuple(Secret(name, value) for value, name in found.items())
 
 
+def is_credential(name: str) -> bool:
+    """Whether a variable of that name holds something nobody should see."""
+    return _CREDENTIAL.fullmatch(name) is not None
+
+
 def _worth_hiding_named(value: str) -> bool:
     return (
         len(value) >= _SHORTEST_NAMED

@@ -28,6 +28,8 @@ from .printed import without_escapes
 from .results import glued
 
 RESULTS = 10_000  # named results of one run
+VARIABLES = 50  # of a cell that failed
+VALUE = 160  # characters of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class Sieve:
             yield from self._display(event)
         elif isinstance(event, CellFinished):
             yield from self.end_cell(event.cell)
-            yield replace(event, error=self._error(event.error)) if event.error else event
+            yield self._finished(event)
         elif isinstance(event, OutputUpdated):
             yield from self._update(event)
         elif isinstance(event, OutputsCleared):
@@ -143,6 +145,19 @@ class Sieve:
             yield OutputCut(cell, "display", self._cut_displays, self._spilled)
         self._streams, self._late = {}, {}
         self._displays = self._display_bytes = self._cut_displays = 0
+
+    def _finished(self, event: CellFinished) -> CellFinished:
+        error = self._error(event.error) if event.error else None
+        if not event.variables:
+            return replace(event, error=error) if error else event
+        return replace(event, error=error, variables=self._variables(event.variables))
+
+    def _variables(self, found: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
+        """Masked as they came, and cut only then: half a secret is not known for one."""
+        return tuple(
+            {str(key): _one_line(self.safe(str(text))) for key, text in one.items()}
+            for one in found[:VARIABLES]
+        )
 
     def _error(self, error: CellError) -> CellError:
         mask, limit = self.safe, self.bounds.error
@@ -249,6 +264,11 @@ def _bounded_error(output: Mapping[str, Any], limit: int) -> dict[str, Any]:
         "evalue": _bounded(str(output.get("evalue", "")), limit),
         "traceback": _bounded_lines(lines, limit),
     }
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= VALUE else f"{text[: VALUE - 1]}…"
 
 
 def _bounded(text: str, limit: int) -> str:

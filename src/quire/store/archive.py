@@ -20,6 +20,8 @@ from typing import Protocol
 from ..errors import AmbiguousRun, RunNotFound, UsageError
 
 RUNS = "runs"
+READ = ("record.json", "notebook.ipynb")  # what a search looks into
+DIGEST = "DIGEST.md"  # what many runs came to, on one page; made from them, and no proof of them
 LARGEST = 256_000_000  # bytes of one file; what is larger is not read
 _ID = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})-[0-9]{6}-[a-z0-9-]{1,150}")
 _NAME = re.compile(r"record\.json|notebook\.ipynb|attestation\.json|source(\.[A-Za-z0-9]{1,10})?")
@@ -39,6 +41,24 @@ class Link:
     problems: tuple[str, ...] = ()  # what is wrong with it whatever the keys
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # as this step added them
     cut: bool = False  # what came before it, and what it adds itself, is not known here
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the files of a run are, in the order of READ; an empty one is not there."""
+
+    run_id: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What an archive has at `state` that it did not have before, and the other way round."""
+
+    state: str
+    added: tuple[Place, ...] = ()
+    removed: tuple[str, ...] = ()
+    whole: bool = False  # what was there before is not known: `added` is all there is
 
 
 class Archive(Protocol):
@@ -66,12 +86,24 @@ class Archive(Protocol):
         """The files of many runs, without a process for each."""
         ...
 
+    def news(self, state: str) -> News:
+        """What came and what went since then; everything, where that is not known."""
+        ...
+
+    def read(self, places: Sequence[Place]) -> Iterator[tuple[str, dict[str, bytes]]]:
+        """The record and the notebook of each, as far as they can be read."""
+        ...
+
     def find(self, name: str) -> str:
         """The id of a run, from the id, a unique beginning of it, or `last`."""
         ...
 
     def history(self) -> Iterator[Link]:
         """Oldest first. Never raises for what somebody else has put there."""
+        ...
+
+    def write_digest(self, data: bytes) -> str:
+        """Beside the runs; its place. The same again changes nothing."""
         ...
 
     def witness_problem(self) -> str | None:
@@ -121,6 +153,12 @@ def sealed(run_id: str, after: str, files: Mapping[str, bytes]) -> bytes:
         f"sha256 {hashlib.sha256(data).hexdigest()} {name}" for name, data in sorted(files.items())
     ]
     return "\n".join(lines).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def sealed_digest(after: str, data: bytes) -> bytes:
+    """What a seal of the digest signs: nothing that could be taken for a run."""
+    digest = hashlib.sha256(data).hexdigest()
+    return f"quire digest 1\nafter {after}\nsha256 {digest} {DIGEST}\n".encode()
 
 
 def checked_seal(seal: str) -> str:

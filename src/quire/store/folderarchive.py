@@ -24,8 +24,12 @@ from pathlib import Path
 from ..errors import RunNotFound, StorageError
 from . import journal
 from .archive import (
+    DIGEST,
     LARGEST,
+    READ,
     Link,
+    News,
+    Place,
     Sign,
     checked_files,
     checked_seal,
@@ -127,6 +131,12 @@ class FolderArchive:
             told["seal"] = checked_seal(self._sign(sealed(run_id, after, files)))
         return json.dumps(told).encode() + b"\n"
 
+    def write_digest(self, data: bytes) -> str:
+        with disk(str(self.folder)):
+            _make_folder(self.folder)
+        write_atomic(self.folder / DIGEST, data, durable=False)
+        return str(self.folder / DIGEST)
+
     # Reading.
 
     def _lines(self) -> Iterator[Line]:
@@ -166,6 +176,30 @@ class FolderArchive:
             with contextlib.suppress(StorageError):
                 files = self._files(run_id)
             yield run_id, files
+
+    def news(self, state: str) -> News:
+        """The state is how long the chain was, and the digest of its last line."""
+        last = _last_line(self._chain)
+        if last is None:
+            return News("", whole=bool(state))
+        size, _, digest = state.partition(":")
+        cut = int(size) if size.isdigit() else 0
+        with open(self._chain, "rb") as file:
+            told = file.read()
+        told = told[: told.rfind(b"\n") + 1]  # a torn last line was never acknowledged
+        known = cut > 0 and _digest(_end(told[:cut])) == digest
+        new = told[cut:] if known else told
+        ids = {_read_line(0, line).run_id for line in new.splitlines(keepends=True)}
+        now = f"{len(told)}:{_digest(_end(told))}"
+        return News(now, tuple(map(Place, sorted(ids - {""}))), whole=not known)
+
+    def read(self, places: Sequence[Place]) -> Iterator[tuple[str, dict[str, bytes]]]:
+        for place in places:
+            files: dict[str, bytes] = {}
+            for name in READ:
+                with contextlib.suppress(OSError):
+                    files[name] = _read_plain(self.folder / run_folder(place.run_id) / name)
+            yield place.run_id, files
 
     def find(self, name: str) -> str:
         return choose(self, name)
@@ -255,6 +289,10 @@ class FolderArchive:
 
 def _digest(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()
+
+
+def _end(lines: bytes) -> bytes:
+    return lines[lines.rfind(b"\n", 0, -1) + 1 :]
 
 
 def _append(chain: Path, line: bytes) -> None:

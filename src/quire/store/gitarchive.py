@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..errors import GitError, RunNotFound
 from .archive import (
+    DIGEST,
     LARGEST,
     RUNS,
     Link,
+    News,
+    Place,
     Sign,
     checked_files,
     choose,
@@ -19,9 +22,19 @@ from .archive import (
     run_folder,
     sealed,
 )
+from .bulk import between, is_commit, listed, read
 from .git import Repository, branch_name
 from .gitexchange import TIMEOUT, Exchanged, Rules, exchange
-from .gitlinks import MARKER, ROOT, links, marker_problem, run_message, seal_of
+from .gitlinks import (
+    MARKER,
+    ROOT,
+    digest_message,
+    is_digest,
+    links,
+    marker_problem,
+    run_message,
+    seal_of,
+)
 from .gitlog import CheckedOut, GitLog, Look, Step
 from .gitread import Commit, Entry, Objects, entries, tree
 from .gittidy import tidy
@@ -105,6 +118,26 @@ class GitArchive:
         if problem:
             raise GitError(f"the branch {self.branch} {problem}", hint=OTHER_NAME)
 
+    def write_digest(self, data: bytes) -> str:
+        """Sealed, and only onto the tip that was looked at, as runs are."""
+        missing: tuple[str, ...] = ()
+        parent: str | None = None
+
+        def make(look: Look) -> list[Step]:
+            nonlocal parent, missing
+            parent = look.tip
+            self._must_be_ours(look)
+            if look.tip is None:
+                raise RunNotFound("the archive is empty", hint="run a task first")
+            missing = self._witness.missing(look.tip)
+            same = look.found[DIGEST] == data
+            return [] if same else [Step({DIGEST: data}, digest_message(data, self._sign))]
+
+        commit = self.log.change(make, (MARKER, DIGEST))
+        if commit is not None and commit != parent:
+            self._witness.write((commit,), missing)
+        return f"{self.branch}:{DIGEST}"
+
     # Reading.
 
     def path(self, run_id: str) -> str:
@@ -153,6 +186,21 @@ class GitArchive:
                 assert tip is not None
                 yield run_id, _contents(objects, _listed(objects, tip, run_id) or [])
 
+    def news(self, state: str) -> News:
+        tip = self.log.loose() or self._tip()
+        if tip == state:
+            return News(state)
+        if tip is None:
+            return News("", whole=True)
+        found = between(self.repository, state, tip) if is_commit(state) else None
+        if found is not None:
+            return found
+        self._tip()  # raises where it is no archive
+        return listed(self.repository, tip)
+
+    def read(self, places: Sequence[Place]) -> Iterator[tuple[str, dict[str, bytes]]]:
+        return read(self.repository, places) if places else iter(())
+
     def find(self, name: str) -> str:
         return choose(self, name)
 
@@ -171,8 +219,7 @@ class GitArchive:
 
     def push(self, remote: str, timeout: float = TIMEOUT) -> Exchanged:
         """Send what only we have, take what only they have."""
-        # Every archive begins for itself; its first commit adds no run.
-        rules = Rules(self._check, lambda commit: not commit.parents, self._remake, self._moving)
+        rules = Rules(self._check, _adds_no_run, self._remake, self._moving)
         return exchange(self.log, remote, rules, timeout)
 
     def _check(self, ours: str | None, theirs: str | None) -> None:
@@ -227,6 +274,11 @@ class GitArchive:
 
     def tidy(self) -> None:
         tidy(self.repository)
+
+
+def _adds_no_run(commit: Commit) -> bool:
+    """Every archive begins for itself, and a digest is made anew where there are more runs."""
+    return not commit.parents or is_digest(commit)
 
 
 def _listed(objects: Objects, tip: str, run_id: str) -> list[Entry] | None:

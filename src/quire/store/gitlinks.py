@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..errors import GitError
 from .archive import (
+    DIGEST,
     LARGEST,
     Link,
     Sign,
@@ -20,6 +21,7 @@ from .archive import (
     is_seal,
     run_folder,
     sealed,
+    sealed_digest,
 )
 from .git import Repository
 from .gitlog import Step
@@ -70,6 +72,30 @@ def _written(run_id: str, seal: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
+def digest_message(data: bytes, sign: Sign | None) -> Callable[[str | None], str]:
+    def message(parent: str | None) -> str:
+        if sign is None:
+            return _digest_written()
+        return _digest_written(checked_seal(sign(sealed_digest(parent or "", data))))
+
+    return message
+
+
+def _digest_written(seal: str = "") -> str:
+    lines = ["Digest", "", f"Quire-Digest: {DIGEST}"]
+    lines += [f"Quire-Seal: {seal}"] if seal else []
+    return "\n".join(lines) + "\n"
+
+
+def is_digest(commit: Commit) -> bool:
+    """Whether the step writes the digest and does nothing else."""
+    if len(commit.changes) != 1 or len(commit.parents) != 1:
+        return False
+    change = commit.changes[0]
+    plain = change.mode == "100644" and change.old_mode in ("000000", "100644")
+    return change.path == DIGEST and change.kind in "AM" and plain
+
+
 def marker_problem(marker: bytes | None) -> str | None:
     """Why this is no archive we can add to."""
     if marker is None:
@@ -109,6 +135,8 @@ def _link(
     if first and not commit.parents and _is_root(objects, commit):
         return None
     problems = list(_place_problems(commit, last, first))
+    if is_digest(commit):
+        return _digest_link(objects, commit, problems)
     problems += [what for change in commit.changes if (what := _change_problem(change))]
     added = dict.fromkeys(_run_of(c.path) for c in commit.changes if c.kind == "A")
     ids = [run_id for run_id in added if run_id]
@@ -127,6 +155,24 @@ def _link(
     if len(problems) > _SHOWN:
         problems[_SHOWN:] = [f"and {len(problems) - _SHOWN} more"]
     return Link(run_id, commit.id, data, seal, tuple(problems), files)
+
+
+def _digest_link(objects: Objects, commit: Commit, problems: list[str]) -> Link:
+    """It adds no run, and what it says proves nothing; but somebody we know must have said it."""
+    seals = re.findall(r"^Quire-Seal: (.*)$", commit.message, re.MULTILINE)
+    seal = seals[0] if len(seals) == 1 and is_seal(seals[0]) else ""
+    if not seal:
+        problems.append("has no seal")
+    problems += _form_problems(objects, commit, _digest_written(seal))
+    try:
+        data = objects.read(commit.changes[0].id, LARGEST)
+    except GitError as error:
+        data = None
+        problems.append(f"{DIGEST} cannot be read: {error.message}")
+    else:
+        problems += [] if data is not None else [f"{DIGEST} is missing from the repository"]
+    signed = sealed_digest(commit.parents[0], data) if data is not None else b""
+    return Link("", commit.id, signed, seal, tuple(problems))
 
 
 def _is_root(objects: Objects, commit: Commit) -> bool:

@@ -87,7 +87,7 @@ class GitLog:
             read = {path: objects.read(f"{found.id}:{path}", LARGEST) for path in paths}
             return Look(found.id, read)
 
-    def _loose(self) -> str | None:
+    def loose(self) -> str | None:
         """The tip, where a file of its own tells it: no process is needed for that."""
         try:
             text = (self.repository.common / self.ref).read_text("ascii").strip()
@@ -122,7 +122,7 @@ class GitLog:
             for attempt in range(TRIES):
                 # It starts while we look.
                 with Import(self.repository, self.ref) as stream:
-                    tip = self._loose()
+                    tip = self.loose()
                     look = stream.look(tip, looks) if tip else self.look(*looks)
                     steps = make(look)
                     if not steps:

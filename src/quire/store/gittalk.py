@@ -53,10 +53,14 @@ class Talk:
             raise self.broken()
         return data
 
-    def end(self) -> Said:
-        """Nothing more is said to it; what it came to."""
+    def hush(self) -> None:
+        """Nothing more is said to it; its answers may still be on their way."""
         with contextlib.suppress(OSError):
             self._in.close()
+
+    def end(self) -> Said:
+        """Nothing more is said to it; what it came to."""
+        self.hush()
         out = self._out.read()
         code = self._process.wait()
         self._err.seek(0)
@@ -65,6 +69,10 @@ class Talk:
     def broken(self) -> GitError:
         """git ended in the middle of an answer."""
         return refused(self.end(), [self.name])
+
+    def abandon(self) -> None:
+        """Whatever it still has to say: it may wait for somebody who reads no more."""
+        self._process.kill()
 
     def close(self) -> None:
         for pipe in (self._in, self._out):

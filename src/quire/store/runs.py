@@ -32,6 +32,7 @@ from . import journal
 from .files import disk, locked, write_atomic
 
 _ID = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}-[a-z0-9-]+$")
+_CELL = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,13 @@ class RunFolder:
             with open(path, "ab") as file:
                 file.write(text.encode("utf-8", "replace"))
         return str(path)
+
+    def spilled(self, cell: str, stream: str) -> Path | None:
+        """Where all of a stream lies, if it was too much for the record."""
+        if not _CELL.fullmatch(cell) or stream not in ("stdout", "stderr"):
+            return None
+        path = self.path / "spill" / f"{cell}.{stream}.txt"
+        return path if path.is_file() and not path.is_symlink() else None
 
     def save_source(self, source: str, suffix: str) -> None:
         with disk(str(self.path)):
@@ -191,23 +199,25 @@ class RunStore:
         # A run killed before its first event has an id all the same.
         return record if record.run_id else replace(record, run_id=folder.run_id)
 
-    def recover(self, folder: RunFolder) -> None:
-        """Finish the books of a run whose process was killed; leaves others alone.
+    def recover(self, folder: RunFolder) -> bool:
+        """Finish the books of a run whose process was killed; leaves others alone. True if so.
 
         What cannot be written (a read-only disk, a full one) is left as it is: the journal can
         still be read.
         """
         if not self._is_abandoned(folder):
-            return
+            return False
         with contextlib.suppress(StorageError), locked(folder.path):
             if not self._is_abandoned(folder):
-                return  # somebody else was quicker
+                return False  # somebody else was quicker
             if not journal.finished(folder.events):
                 record = fold(journal.read(folder.events))
                 if not record.run_id:
-                    return
+                    return False
                 journal.amend(folder.events, _end_of(record))
             folder.save(self.read(folder), self.version)
+            return True
+        return False
 
     @staticmethod
     def _is_abandoned(folder: RunFolder) -> bool:

@@ -16,6 +16,7 @@ from ..runs.record import Record
 from ..store.gitarchive import GitArchive
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .logbooks import catch_up as finish_logbook
 
 PUSH_TIMEOUT = 10.0  # seconds that a run waits for a remote
 SILENCE = 60.0  # seconds for which a remote that failed is not tried again
@@ -97,7 +98,8 @@ def catch_up(ws: Workspace) -> list[Owed]:
     store = ws.runs
     left: list[Owed] = []
     for folder in store.owed():
-        store.recover(folder)
+        if store.recover(folder):
+            finish_logbook(ws, store.read(folder))
         try:
             archive(ws, folder, store.read(folder))
         except QuireError as error:

@@ -135,11 +135,15 @@ def _steps(ws: Workspace, program: Program, *, git: bool) -> Iterator[Step]:
 
 
 def _notebooks(ws: Workspace) -> str:
-    name = os.path.normpath(ws.config.notebooks)
+    return _inside(ws.config.notebooks, "notebooks")
+
+
+def _inside(folder: str, key: str) -> str:
+    name = os.path.normpath(folder)
     if os.path.isabs(name) or name.split(os.sep)[0] == "..":
         raise ConfigError(
-            f"the notebooks folder {ws.config.notebooks} lies outside of the repository",
-            hint='notebooks = "notebooks"',
+            f"the {key} folder {folder} lies outside of the repository",
+            hint=f'{key} = "{key}"',
         )
     return name
 
@@ -147,7 +151,12 @@ def _notebooks(ws: Workspace) -> str:
 def _files(ws: Workspace, notebooks: str) -> dict[str, bytes]:
     guide = (SHIPPED / "NOTEBOOK_WORKFLOW.md").read_text("utf-8")
     guide = guide.replace("{notebooks}", notebooks).replace("{branch}", ws.config.archive.branch)
+    templates = os.path.join(_inside(ws.config.logbooks, "logbooks"), "templates")
     return {
+        **{
+            os.path.join(templates, path.name): path.read_bytes()
+            for path in sorted((SHIPPED / "logbooks").glob("*.md"))
+        },
         os.path.join(notebooks, EXAMPLE): (SHIPPED / f"{EXAMPLE}.txt").read_bytes(),
         "docs/NOTEBOOK_WORKFLOW.md": guide.encode(),
         ".gitea/workflows/notebook-ci.yml": (SHIPPED / "notebook-ci.gitea.yml").read_bytes(),

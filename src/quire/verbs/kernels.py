@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..document.model import Document
 from ..errors import KernelNotFound, UsageError
@@ -25,53 +26,84 @@ def kernel_spec(
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
     task: Path | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> KernelSpec:
     """`task` is where the document is from. Where it declares dependencies they are there when
     this returns, which may take a while the first time."""
+    spec = unprepared(workspace, document, kernel=kernel, python=python, cwd=cwd, env=env)
+    return prepared(workspace, spec, document, python, task=task)
+
+
+def unprepared(
+    workspace: Workspace,
+    document: Document,
+    *,
+    kernel: str | None = None,
+    python: str | None = None,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> KernelSpec:
+    """Everything but what the task declares to need."""
     config = workspace.config
     if kernel and python:
         raise UsageError(
             "--kernel and --python were both given", hint="a kernel has its interpreter: give one"
         )
-    folder = _folder(workspace.cwd / cwd if cwd is not None else workspace.cwd)
-    variables = workspace.env if env is None else env
     if python is None:
         chosen = interpreter(workspace, config.python, workspace.root)
     else:
         chosen = interpreter(workspace, python, workspace.cwd)
-    found, about = _environment(workspace, document, task, python, chosen, cancelled)
     return KernelSpec(
-        cwd=folder,
-        env=environments.activated(workspace, variables, found),
+        cwd=_folder(workspace.cwd / cwd if cwd is not None else workspace.cwd),
+        env=environment(workspace, env),
         name=kernel if kernel is not None else _kernel(document.kernel_name, config.kernel),
-        python=str(found.python) if found is not None else chosen,
+        python=chosen,
         preload=config.preload,
         world=workspace.world,
-        environment=about,
     )
 
 
-def _environment(
+def prepared(
     workspace: Workspace,
+    spec: KernelSpec,
     document: Document,
-    task: Path | None,
     python: str | None,
-    chosen: str,
-    cancelled: Callable[[], bool],
-) -> tuple[Environment | None, Mapping[str, Any]]:
-    """What the task declares to need. An interpreter that the caller names goes first."""
+    *,
+    task: Path | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> KernelSpec:
+    """With the environment that the task declares; a `python` that the caller named goes first."""
+    found: Environment | None = None
     if python is None:
-        asked = environments.wish(workspace, document, task, chosen)
-        if asked is None:
-            return None, {}
-        found: Environment | None = environments.lease(workspace, asked, cancelled)
+        asked = environments.wish(workspace, document, task, spec.python)
+        found = environments.lease(workspace, asked, cancelled) if asked is not None else None
     else:
-        found = workspace.environments.of_python(chosen) if chosen else None
-        asked = environments.wish(workspace, document, task, chosen, anew=True)
-    if asked is not None:
-        return found, environments.told(workspace, asked, found)
-    return found, {}
+        asked = environments.wish(workspace, document, task, spec.python, anew=True)
+        found = workspace.environments.of_python(spec.python) if spec.python else None
+    return replace(
+        spec,
+        env=environments.activated(workspace, spec.env, found),
+        python=str(found.python) if found is not None else spec.python,
+        environment=environments.told(workspace, asked, found) if asked is not None else {},
+    )
+
+
+def environment(workspace: Workspace, env: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The variables of a kernel: the caller's, and what only `.env` says."""
+    given = workspace.env if env is None else env
+    whole = {**workspace.dotenv, **given} if workspace.dotenv else given
+    if workspace.config.sql and not whole.get("QUIRE_SQL"):
+        address = re.sub(
+            r"\$\{(\w+)\}|\$(\w+)",
+            lambda found: whole.get(found[1] or found[2], ""),
+            workspace.config.sql,
+        )
+        whole = {**whole, "QUIRE_SQL": address}
+    return whole
+
+
+def hidden(workspace: Workspace) -> tuple[str, ...]:
+    """Names of variables whose values nobody may see, whatever they are called."""
+    return (*workspace.config.mask, *workspace.dotenv)
 
 
 def _folder(path: Path) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..document.draft import Waiting, draft
-from ..document.parameter import Parameter, declared
+from ..document.params import Parameter, declared
 from ..errors import UsageError
 from ..store.files import disk
 from ..workspace import STATE, Workspace

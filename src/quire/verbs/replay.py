@@ -12,11 +12,12 @@ from typing import Any
 
 from ..document import formats
 from ..document.model import Cell, Document
-from ..document.params import INJECTED_TAG
+from ..document.params import INJECTED_TAG, placed
 from ..errors import RunNotFound, UsageError
 from ..executors.local import Cancel
 from ..runs.compare import Comparison, compare
-from ..runs.record import CellRecord, Record
+from ..runs.plan import Change
+from ..runs.record import CHANGED, CellRecord, Record
 from ..workspace import Workspace
 from .read import Source
 from .run import Again, NotebookExecutor, drained
@@ -55,12 +56,12 @@ def prepare(
     old = found.record
     if old.outcome == "running":
         raise UsageError(f"{old.run_id} is still running", hint="wait for its end")
-    again = _again(workspace, found)
+    again = as_it_was(workspace, found)
     notes: list[str] = list(_about(old))
     if kernel is None and python is None:
-        kernel, python = _kernel(old, notes)
+        kernel, python = kernel_of(old, notes)
     if cwd is None:
-        cwd = _folder(workspace, old, notes)
+        cwd = folder_of(workspace, old, notes)
     limits = old.plan.get("limits")
     limits = limits if isinstance(limits, Mapping) else {}
     execution = NotebookExecutor(
@@ -85,7 +86,8 @@ def replay(workspace: Workspace, run: str, **options: Any) -> Comparison:
     return prepared.outcome()
 
 
-def _again(workspace: Workspace, found: Found) -> Again:
+def as_it_was(workspace: Workspace, found: Found) -> Again:
+    """The source, the parameters and the changes of a run, to be run again."""
     old = found.record
     try:
         suffix, data = found.source()
@@ -102,9 +104,11 @@ def _again(workspace: Workspace, found: Found) -> Again:
             f"{', '.join(masked)}, which held a secret and is masked",
             hint="run the task again with the secret: quire run TASK -p NAME VALUE",
         )
-    document = formats.loads(text, suffix)
+    kept = (old.plan.get("metadata") or {}).get("logbook") or {}
+    document = formats.loads(text, suffix, frozenset(map(str, kept.get("kernels", ()))))
     source = Source(workspace.root / old.task, text, document)
-    return Again(old.run_id, source, _filled(old, document), old.parameters)
+    filled, changes = _filled(old, document)
+    return Again(old.run_id, source, filled, old.parameters, changes)
 
 
 def _text(old: Record, data: bytes) -> str:
@@ -124,20 +128,34 @@ def _text(old: Record, data: bytes) -> str:
     )
 
 
-def _filled(old: Record, document: Document) -> Document:
-    """With the very cell that set the parameters then: a record has dates only as text."""
-    cells = list(document.cells)
+def _filled(old: Record, document: Document) -> tuple[Document, dict[str, Change]]:
+    """With the very cell that set the parameters then: a record has dates only as text. And with
+    what was changed for that run."""
+    cells = list(placed(document, old.parameters).cells)
     injected = [at for at, cell in enumerate(old.cells) if INJECTED_TAG in cell.tags]
-    if old.parameters and injected:
+    if injected and (old.parameters or document.format == "logbook"):
         cells = [cell for cell in cells if INJECTED_TAG not in cell.tags]
         at = injected[0]
         cells.insert(at, _as_cell(old.cells[at]))
-    if [(c.kind, c.source) for c in cells] != [(c.kind, c.source) for c in old.cells]:
+    if [(c.kind, c.source) for c in cells] != [(c.kind, _original(c)) for c in old.cells]:
         raise UsageError(
             f"{old.run_id} cannot be replayed: its record has other cells than its source",
             hint=f"quire verify {old.run_id} says more of an archived run",
         )
-    return replace(document, cells=tuple(cells))
+    changes: dict[str, Change] = {}
+    for at, (cell, then) in enumerate(zip(cells, old.cells, strict=True)):
+        if CHANGED in then.metadata:
+            told = then.metadata[CHANGED]
+            said = (str(told.get("reason") or ""), str(told.get("by") or ""))
+            changes[cell.id] = Change(cell.source, then.source, *said)
+            cells[at] = replace(cell, source=then.source)
+    return replace(document, cells=tuple(cells)), changes
+
+
+def _original(cell: CellRecord) -> str:
+    """What the task says, where the cell was changed for the run."""
+    changed = cell.metadata.get(CHANGED)
+    return str(changed.get("original", "")) if isinstance(changed, Mapping) else cell.source
 
 
 def _as_cell(cell: CellRecord) -> Cell:
@@ -150,11 +168,11 @@ def _about(old: Record) -> Iterator[str]:
             f"{old.run_id} went on with {old.resumed_from}: some of its cells ran there. "
             "Now all run, in a clean kernel"
         )
-    if old.outcome in ("cancelled", "died", "timed_out"):
+    if old.outcome in ("cancelled", "died", "timed_out", "paused"):
         yield f"{old.run_id} did not come to its end: {old.outcome.replace('_', ' ')}"
 
 
-def _kernel(old: Record, notes: list[str]) -> tuple[str | None, str | None]:
+def kernel_of(old: Record, notes: list[str]) -> tuple[str | None, str | None]:
     """The name of the kernel, or the interpreter, that the run had; what the workspace says where
     neither is here any more."""
     kernel = old.plan.get("kernel")
@@ -170,7 +188,7 @@ def _kernel(old: Record, notes: list[str]) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _folder(workspace: Workspace, old: Record, notes: list[str]) -> Path:
+def folder_of(workspace: Workspace, old: Record, notes: list[str]) -> Path:
     """Where it ran. Only inside the workspace: an archive may come from anywhere."""
     told = old.plan.get("cwd")
     if not told:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,30 +19,37 @@ from typing import Any
 
 from .. import __version__
 from ..document import params
-from ..document.model import Document
+from ..document.model import Cell, Document
+from ..document.params import INJECTED_TAG
 from ..errors import QuireError, StorageError, UsageError
+from ..executors.approval import Approval, Do
 from ..executors.local import Cancel, LocalExecutor, utc_now
 from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
 from ..executors.session import Marks
+from ..executors.underway import Attended, Underway
+from ..kernel import kernelspecs
 from ..kernel.calls import Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel, KernelSpec
 from ..runs.asking import Asker
-from ..runs.events import Event, RunFinished
+from ..runs.events import CellChanged, Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
-from ..runs.plan import Limits, Plan, run_id
-from ..runs.record import Fold, Record
+from ..runs.plan import Change, Limits, Plan, run_id
+from ..runs.record import CHANGED, Fold, Record
 from ..runs.secrets import Secret, secrets_of
 from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from . import changes, logbooks
 from .answering import Answering
 from .archive import archive, send, tidy
-from .kernels import interpreter, kernel_spec
-from .origin import finding_out, remember
+from .asking import Settled, settle
+from .kernels import hidden, interpreter, prepared, unprepared
+from .logbooks import RunLogbook
+from .origin import asked, finding_out, remember
 from .read import Source, read
 from .report import report
 
@@ -66,6 +72,19 @@ class Again:
     source: Source
     document: Document  # with its parameters in place
     parameters: Mapping[str, Any]
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Why a run is made, and what is special about it: all that is not in the task."""
+
+    request: str = ""  # in the words of whoever asks
+    sources: Mapping[str, str] = field(default_factory=dict)  # where parameters were taken from
+    changes: Sequence[changes.Asked] = ()  # of steps, for this run only
+    step: bool = False  # ask a person before each
+    decided: Mapping[str, Do] = field(default_factory=dict)  # by the id of the cell
+    uuid: str = ""  # of the run; empty: a new one
 
 
 class NotebookExecutor:
@@ -97,6 +116,8 @@ class NotebookExecutor:
         archives: bool | None = None,
         pushes: bool = True,
         again: Again | None = None,
+        attended: Attended | None = None,
+        errand: Errand | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
         config = ws.config
@@ -110,11 +131,8 @@ class NotebookExecutor:
             )
         # A resumed run has the parameters it had, unless it is given others.
         given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
-        if again is None:
-            values: Mapping[str, Any] = params.resolve(document, _as_given(given))
-            filled = params.inject(document, values)
-        else:
-            values, filled = again.parameters, again.document
+        self._errand = errand = errand or Errand()
+        self._now = now
         if source.path in chain:
             raise UsageError(
                 f"{ws.named(source.path)} is already running: it would run itself for ever",
@@ -127,27 +145,52 @@ class NotebookExecutor:
             )
         self._cancelled = threading.Event()
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
-        self._now = now
         self._output = None if output is None else _output(ws.cwd / output, source.path)
-        self._spec = kernel_spec(
-            ws,
-            document,
-            kernel=kernel,
-            python=_as_kept(self._kept) if self._kept is not None else python,
-            cwd=cwd,
-            env=env,
-            task=source.path,
-            cancelled=self._cancel.is_set,
+        python = _as_kept(self._kept) if self._kept is not None else python
+        self._spec = unprepared(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
+        for name in set(_other_kernels(document).values()):
+            kernelspecs.find(name, self._spec.env)  # says which there are, before anything runs
+        book = self._logbook = logbooks.place(ws, source.path, errand.uuid, now)
+        settled = Settled()
+        if again is None:
+            settled = settle(
+                ws, document, _as_given(given), self._spec.env, now, self._cancel.is_set
+            )
+            self._know(settled.variables)
+            by = ws.env.get("QUIRE_ACTOR", "")
+            filled = changes.fill(document, settled.values, errand.changes, by)
+        else:
+            settled = settle(ws, document, None, self._spec.env, now, self._cancel.is_set)
+            self._know(settled.variables)
+            settled.values = dict(again.parameters)
+            filled = changes.Filled(again.document, again.changes)
+        self._asked = settled.asked
+        values = settled.values
+        unknown = [
+            name for name in errand.sources if name not in params.effective(document, values)
+        ]
+        if unknown:
+            raise UsageError(
+                f"a source is given for {', '.join(unknown)}, which has no value",
+                hint="give the parameter too: -p NAME VALUE",
+            )
+        # Last of all: the first time it takes a while.
+        self._spec = prepared(
+            ws, self._spec, document, python, task=source.path, cancelled=self._cancel.is_set
         )
         self.plan = Plan(
             run_id=run_id(str(path), now(), secrets.token_hex(2)),
-            uuid=str(uuid.uuid4()),
+            uuid=book.uuid,
             task=ws.named(source.path),
             path=source.path,
-            document=filled,
+            document=filled.document,
             source=source.text,
             parameters=values,
             defaults={p.name: p.default for p in params.declared(document) if p.has_default},
+            request=errand.request,
+            sources=errand.sources,
+            changes=filled.changes,
+            logbook=ws.named(book.path) if book.path is not None else "",
             limits=Limits(
                 cell_timeout if cell_timeout is not None else config.cell_timeout,
                 timeout if timeout is not None else config.timeout,
@@ -156,7 +199,7 @@ class NotebookExecutor:
             parent=parent,
             chain=(*chain, source.path),
             cwd=ws.named(self._spec.cwd),
-            replays=again.run_id if again is not None else "",
+            replays=again.run_id if again is not None and self._kept is None else "",
             environment=self._spec.environment,
         )
         if self._kept is None and from_cell is not None:
@@ -175,7 +218,20 @@ class NotebookExecutor:
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
         self.not_pushed: QuireError | None = None
+        self._attended = attended  # by whoever waits for it, where it outlives the call
+        self.underway: Underway | None = None  # once it has a folder
         self.archive_warning = ""  # what the archive has lost since it was last added to
+
+    @property
+    def logbook(self) -> RunLogbook:
+        """Where the record for people is, and why it is not there if it could not be written."""
+        return self._logbook
+
+    def _know(self, variables: Mapping[str, str]) -> None:
+        """What a person told is for the kernel, and for nobody else."""
+        if variables:
+            self._spec = replace(self._spec, env={**self._spec.env, **variables})
+        self._told = tuple(variables)
 
     @property
     def run_id(self) -> str:
@@ -212,13 +268,17 @@ class NotebookExecutor:
             turned_away=answering.turned_away,
         )
         try:
-            kernel = self._kernel(line)
+            kernel = self._with_others(self._kernel(line), line)
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
-            if kernel is not None:
-                self._keep(kernel)
-                kernel.close()
+            try:
+                if kernel is not None:
+                    self._keep(kernel)
+            finally:
+                engine.ended(self.underway)
+                if kernel is not None:
+                    kernel.close()
 
     def _kernel(self, line: Line) -> Kernel:
         """A clean kernel, or the state that a resumed run goes on from."""
@@ -236,11 +296,24 @@ class NotebookExecutor:
             raise
         return kernel
 
+    def _with_others(self, kernel: Kernel, line: Line) -> Kernel:
+        """Beside it, kernels for the steps that name another one."""
+        others = _other_kernels(self.plan.document)
+        if not others:
+            return kernel
+        from ..kernel.several import SeveralKernels
+
+        def start(name: str) -> Kernel:
+            spec = replace(self._spec, name=name)
+            return self.workspace.engine.kernels.start(spec, line.as_context())
+
+        return SeveralKernels(kernel, others, start)
+
     def _new_trail(self) -> Trail | None:
         """States are set aside where somebody can come back for them: in a host."""
         ws = self.workspace
         wanted = ws.engine.outlives and ws.config.snapshots and not self.plan.parent
-        if not wanted or self._spec.name:
+        if not wanted or self._spec.name or _other_kernels(self.plan.document):
             return None
         marks = Marks(ws.snapshot_budget)
         if self._kept is not None and self._resume is not None:
@@ -257,7 +330,7 @@ class NotebookExecutor:
         kept = Kept(
             self.run_id,
             plan.path,
-            plan.document.cells,
+            _as_run(plan.document.cells, self.record),
             plan.parameters,
             self.record,
             trail.marks,
@@ -265,7 +338,7 @@ class NotebookExecutor:
             self._secrets,
             time.monotonic() + self.workspace.config.resume_for,
         )
-        if kept.record.outcome in ("failed", "timed_out", "died"):
+        if kept.record.outcome in ("failed", "timed_out", "died", "paused"):
             engine.keep(kept)
         else:
             trail.marks.clear()
@@ -278,7 +351,8 @@ class NotebookExecutor:
 
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
-        self._secrets = secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, ws.config.mask)
+        names = (*hidden(ws), *self._told)
+        self._secrets = secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, names)
         if self._kept is not None:
             # Its kernel goes on with the environment that it had then.
             self._secrets += tuple(self._kept.secrets)
@@ -288,6 +362,8 @@ class NotebookExecutor:
         answering.masker = masker
         self._folder = folder = ws.runs.create(self.plan.run_id)
         self.plan = replace(self.plan, run_id=folder.run_id)
+        self.underway = Underway(folder.run_id, self.cancel, self._attended)
+        ws.engine.underway[folder.run_id] = self.underway
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
         executor = LocalExecutor(
@@ -299,6 +375,8 @@ class NotebookExecutor:
             self._trail,
             self._resume,
             finding_out(ws, kernel, self.plan, masker),
+            tuple(self._opening(masker)),
+            self._approval(masker),
             answering,
         )
         try:
@@ -328,10 +406,29 @@ class NotebookExecutor:
             self._alive = False
             journal.close()
 
+    def _opening(self, masker: Masker) -> Iterator[Event]:
+        """What there is to tell before the first cell: what is changed, and who was asked."""
+        at = self._now().isoformat()
+        for cell, change in self.plan.changes.items():
+            original, source, reason, by = masker.mask_json(
+                [change.original, change.source, change.reason, change.by]
+            )
+            yield CellChanged(cell, original, source, reason, by, at)
+        for one in self._asked:
+            question, answer = masker.mask_json([one.question, one.answer])
+            yield replace(one, question=question, answer=answer)
+
+    def _approval(self, masker: Masker) -> Approval:
+        ws, errand = self.workspace, self._errand
+        given, by = dict(errand.decided), asked(ws.env)["by"] if errand.decided else ""
+        policy = ws.config.approval
+        return Approval(ws.asker, policy, masker, errand.step, given, by, self._now)
+
     def _write(self, event: Event, journal: Journal) -> None:
         """Into the journal first; with the last event come the notebook and the summary."""
         journal.append(event)
         self._fold.add(event)
+        self._logbook.add(event, self._fold, alive=self._alive)
         if isinstance(event, RunFinished):
             self._alive = False
             journal.close()
@@ -342,6 +439,8 @@ class NotebookExecutor:
             if self._output is not None:
                 nb = notebook(self.record, output_path=str(self._output), version=__version__)
                 write_atomic(self._output, dumps(nb))
+        if self.underway is not None:
+            self.underway.note(event)
 
     def _archive(self) -> None:
         """Before anybody hears that the run is over. Where it cannot be, the run is still good:
@@ -361,6 +460,10 @@ class NotebookExecutor:
             self.not_pushed = error
         with suppress(QuireError):  # it is still owed, and `quire doctor` says so
             tidy(self.workspace)
+        if self.workspace.engine.outlives:
+            from .index import later  # a process that ends with its run has no need of it
+
+            later(self.workspace)
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""
@@ -386,6 +489,14 @@ class NotebookExecutor:
         trace: TracebackType | None,
     ) -> None:
         self.cancel()
+
+
+def _other_kernels(document: Document) -> dict[str, str]:
+    """The steps of a logbook that run in another kernel than the rest."""
+    if document.format != "logbook":
+        return {}
+    kernels = ((cell.id, cell.metadata.get("kernel")) for cell in document.cells)
+    return {id_: kernel for id_, kernel in kernels if isinstance(kernel, str)}
 
 
 def run_called(
@@ -504,6 +615,12 @@ def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
     return kept
 
 
+def _as_run(cells: Sequence[Cell], record: Record) -> tuple[Cell, ...]:
+    """With what a person changed while it ran."""
+    changed = {cell.id: cell.source for cell in record.cells if CHANGED in cell.metadata}
+    return tuple(replace(c, source=changed[c.id]) if c.id in changed else c for c in cells)
+
+
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
     had = kept.record.plan.get("environment") or {}
     if had.get("lock") != plan.environment.get("lock"):
@@ -513,8 +630,12 @@ def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | Non
         )
     wanted = None
     if from_cell is not None:
-        cell = document.cells[document.find(from_cell)]
-        wanted = next(at for at, one in enumerate(plan.document.cells) if one.id == cell.id)
+        cells = plan.document.cells
+        own = [at for at, cell in enumerate(cells) if INJECTED_TAG not in cell.tags]
+        # A logbook's ids are those of its text before parameters are put in their places.
+        known = {cells[at].id: at for at in own}
+        wanted = known.get(from_cell)
+        wanted = own[document.find(from_cell)] if wanted is None else wanted
     return plan_resume(kept, plan.document.cells, wanted)
 
 

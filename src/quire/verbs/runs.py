@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import AmbiguousRun, QuireError, RunNotFound, StorageError
+from ..errors import AmbiguousRun, QuireError, RunNotFound, StorageError, UsageError
 from ..runs.archived import NOTEBOOK, read_record, source_name
 from ..runs.record import Record
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .logbooks import catch_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,15 @@ class Found:
 
 def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any]]:
     """Summaries, newest first. Runs whose process was killed are brought to order on the way."""
-    return workspace.runs.summaries(limit)
+    for run_id in workspace.runs.ids()[:limit]:
+        recover(workspace, RunFolder(workspace.runs.root / run_id))
+        yield workspace.runs.summary(run_id)
+
+
+def recover(workspace: Workspace, folder: RunFolder) -> None:
+    """Finish the books of a run whose process was killed, the one for people too."""
+    if workspace.runs.recover(folder):
+        catch_up(workspace, workspace.runs.read(folder))
 
 
 def find(workspace: Workspace, name: str) -> Found:
@@ -50,7 +59,7 @@ def find(workspace: Workspace, name: str) -> Found:
         if not workspace.config.archive.enabled or isinstance(error, AmbiguousRun):
             raise
         return _only_archived(workspace, name, error)
-    store.recover(folder)
+    recover(workspace, folder)
     notebook, archived = str(folder.notebook), folder.archived()
     if archived is None:
         return Found(store.read(folder), folder, notebook)
@@ -68,6 +77,18 @@ def _only_archived(workspace: Workspace, name: str, not_here: RunNotFound) -> Fo
         raise
     except RunNotFound:
         raise not_here from None
+
+
+def only(record: Record, name: str) -> Record:
+    """The record with one of its cells, by id, a unique beginning of one, or title."""
+    cells = record.cells
+    hits = [c for c in cells if c.id == name] or [c for c in cells if name and c.title == name]
+    hits = hits or [c for c in cells if name and c.id.startswith(name)]
+    if len(hits) != 1:
+        many = f"has {len(hits)} cells {name!r}" if hits else f"has no cell {name!r}"
+        ids = ", ".join(c.id for c in (hits or cells)[:6])
+        raise UsageError(f"{record.run_id} {many}", hint=f"give the id of one: {ids}")
+    return replace(record, cells=(hits[0],))
 
 
 def find_archived(workspace: Workspace, name: str) -> Found:

@@ -31,8 +31,9 @@ from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .answering import Answering
+from .asking import settle
 from .environments import activated
-from .kernels import kernel_spec
+from .kernels import environment, hidden, kernel_spec, prepared, unprepared
 from .read import read
 from .run import run_called
 
@@ -69,14 +70,16 @@ def open_session(
         key: value if isinstance(value, params.Given) else params.Given(value)
         for key, value in (parameters or {}).items()
     }
-    values = params.resolve(source.document, given)
-    spec = kernel_spec(
-        workspace, source.document, kernel=kernel, python=python, cwd=cwd, task=source.path
-    )
+    spec = unprepared(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
+    settled = settle(workspace, source.document, given, spec.env, utc_now)
+    values = settled.values
+    told = tuple(settled.variables)
+    spec = replace(spec, env={**spec.env, **settled.variables})
+    spec = prepared(workspace, spec, source.document, python, task=source.path)
     store = workspace.sessions
     name = store.reserve(name or source.path.stem, exactly=name is not None)
     try:
-        live = _started(workspace, name, source.path, values, spec, epoch=1)
+        live = _started(workspace, name, source.path, values, spec, epoch=1, told=told)
     except BaseException:
         store.remove(name)
         raise
@@ -108,6 +111,7 @@ def _started(
     *,
     epoch: int,
     reopen: bool = False,
+    told: tuple[str, ...] = (),  # variables that a person gave: masked, whatever their names
 ) -> LiveSession:
     engine, config = workspace.engine, workspace.config
     live: LiveSession | None = None
@@ -124,7 +128,9 @@ def _started(
         calls, pid=None if spec.name else pid, turned_away=calls.turned_away
     )
     start = partial(_kernel, workspace, spec, line)
-    masker = Masker(secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, config.mask))
+    masker = Masker(
+        secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, (*hidden(workspace), *told))
+    )
     folder = workspace.sessions.folder(name)
     bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
     sieve = Sieve(masker, folder, bounds)
@@ -207,7 +213,7 @@ def _spec_again(workspace: Workspace, path: Path, cwd: Path, plan: Mapping[str, 
     if plan.get("environment") and made is None and not Path(python).is_file():
         document = read(workspace, path).document
         return kernel_spec(workspace, document, kernel=kernel, cwd=cwd, task=path)
-    env = activated(workspace, workspace.env, made)
+    env = activated(workspace, environment(workspace), made)
     return KernelSpec(cwd, env, kernel, python, workspace.config.preload)
 
 
@@ -277,7 +283,10 @@ class CellState:
 
 def cells(workspace: Workspace, name: str) -> list[CellState]:
     """Every cell of the task as it is now: which ran, in which order, which are stale and why."""
-    live = find(workspace, name)
+    return states(workspace, find(workspace, name))
+
+
+def states(workspace: Workspace, live: LiveSession) -> list[CellState]:
     return _masked(_states(read(workspace, live.path).document, live.session.executions), live)
 
 
@@ -401,7 +410,7 @@ def _with_parameters(
     """The given parameters follow the cell that declares them, as in a run."""
     if not values:
         return chosen
-    injected = params.inject(document, values)
+    injected = params.filled(document, values)
     cell = next(c for c in injected.cells if params.INJECTED_TAG in c.tags)
     at = params.parameters_cell(document)
     out: list[tuple[Cell, int | None]] = []

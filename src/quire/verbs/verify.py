@@ -172,7 +172,7 @@ def _link_findings(link: Link, trust: Trust, reached: str) -> Iterator[Finding]:
     place = f" (step {link.place if ':' in link.place else link.place[:12]})"
     for problem in link.problems:
         yield Finding(where, problem + place, "history")
-    if link.run_id and (link.seal or not link.problems):
+    if link.sealed and (link.seal or not link.problems):
         for one in check_seal(link.sealed, link.seal, trust, reached):
             yield Finding(f"{where} {one.where}", one.what + place, one.code)
 

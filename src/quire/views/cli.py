@@ -96,21 +96,26 @@ class Group(click.Group):
 
 # name: (file in views/commands, one line of help)
 COMMANDS = {
+    "cancel": ("waiting", "Call a run off."),
     "ci": ("ci", "Run the tasks a change affects, as the gate does."),
     "close-proposal": ("proposals", "Withdraw a proposal."),
     "commit": ("proposals", "Commit a task and its notebook to a branch."),
     "completion": ("completion", "Print a completion script for your shell."),
     "diff": ("compare", "Compare two runs, or two notebooks, cell by cell."),
+    "digest": ("find", "What many runs came to, on one page."),
     "doctor": ("project", "Check that a repository is set up well."),
     "edit": ("edit", "Change one cell of a task."),
     "env": ("env", "Environments of tasks that declare what they need."),
     "exec": ("session", "Run cells in a session's kernel."),
     "export": ("records", "Write a run as a notebook, a web page or Markdown."),
+    "find": ("find", "Find runs by what they hold, and failures that were met before."),
     "git": ("gitdriver", "What git itself calls: filters, drivers and hooks."),
     "host": ("host", "Look at or stop the process that keeps kernels warm."),
+    "index": ("find", "The index over all runs: rebuild it, look at it."),
     "init": ("project", "Set up a repository for tasks."),
     "key": ("proof", "Look at, renew or trust the keys that sign records."),
     "log": ("archive", "List archived runs, newest first."),
+    "mcp": ("mcp", "Serve agents over MCP."),
     "merge": ("compare", "Merge two versions of a notebook, cell by cell."),
     "merge-proposal": ("proposals", "Merge a proposal."),
     "new": ("project", "Begin a task from a description."),
@@ -119,6 +124,7 @@ COMMANDS = {
     "propose": ("proposals", "Put a branch up for review."),
     "push": ("archive", "Push archived runs and local proposals to the remote."),
     "replay": ("compare", "Run an archived run again and compare."),
+    "resume": ("resume", "Take up a run that waits for a person."),
     "results": ("records", "Read back the named results of a run."),
     "review": ("proposals", "Look at a proposal, and say what you think of it."),
     "rewind": ("session", "Put a session's kernel back to before a cell ran."),
@@ -128,6 +134,9 @@ COMMANDS = {
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "skill": ("skill", "What teaches agents to work with Quire."),
     "sync": ("sync", "Write .ipynb from .py, and back."),
+    "wait": ("waiting", "Wait for a run that goes on by itself."),
+    "token": ("token", "Tokens for agents that come in over HTTP."),
+    "tools": ("tools", "What agents get, without MCP."),
     "verify": ("proof", "Check that archived runs are what was run."),
 }
 
@@ -249,7 +258,7 @@ def lost(argv: list[str], run: str) -> int:
 
     app = App(Terminal(), Path.cwd(), dict(os.environ), json_asked="--json" in argv)
     try:
-        if argv[0] != "run" or not run:
+        if argv[0] not in ("run", "wait") or not run:
             raise HostError(
                 "the host that ran this went away", hint="say it again: a new one is started"
             )

@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import QuireError
 from ..kernel import children, hostline
 from ..kernel.host import Host, Request
+from ..kernel.hostcall import Call
 
 IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
 
@@ -38,11 +39,17 @@ def main() -> None:
         app.world = request.world
         return dispatch(request.argv, app)
 
+    def answer(call: Call) -> dict[str, Any]:
+        from . import answering
+
+        return answering.answer(engine, call)
+
     def describe() -> dict[str, Any]:
         return {
             "version": __version__,
             "zygotes": engine.kernels.native.status(),
             "refused_calls": engine.calls.strangers,
+            "runs": list(engine.underway),
         }
 
     def in_use() -> bool:
@@ -54,10 +61,10 @@ def main() -> None:
             cull(workspaces[0])
         busy = engine.do_chores()
         kernels = any(live.session.alive for live in list(engine.sessions.values()))
-        return busy or kernels or bool(engine.kept)
+        return busy or kernels or bool(engine.kept) or bool(engine.underway)
 
     workspaces: list[Workspace] = []
-    host = Host(path, serve, describe=describe, in_use=in_use)
+    host = Host(path, serve, describe=describe, in_use=in_use, answer=answer)
     if not host.listen():
         # Another client was quicker. Ours may talk to that host as soon as it answers.
         deadline = time.monotonic() + 10
@@ -96,6 +103,7 @@ def _warm_up(engine: Any, workspace: Any) -> float:
             engine.kernels.native.zygote(spec)
     except (QuireError, OSError):
         pass  # the first run meets the same problem, and has somebody to tell
+    from ..verbs.agent import call  # noqa: F401
     from . import cli  # noqa: F401
 
     return idle

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from ..runs.calls import called
 from ..runs.events import (
+    CellChanged,
     CellFinished,
     CellStarted,
     Event,
@@ -27,6 +28,7 @@ COLOUR = {
     "died": "red",
     "timed_out": "red",
     "cancelled": "yellow",
+    "paused": "yellow",
     "running": "blue",
     "carried": "dim",
     "skipped": "dim",
@@ -81,6 +83,9 @@ class Progress:
         term = self.terminal
         if isinstance(event, RunStarted):
             code = [cell for cell in event.cells if cell["kind"] == "code"]
+            if event.plan.get("logbook"):
+                # The steps as a person counts them: what sets the parameters is none.
+                code = [cell for cell in code if "injected-parameters" not in cell["tags"]]
             self._order = {cell["id"]: n for n, cell in enumerate(code, 1)}
             self._names = {cell["id"]: _name(cell["title"], cell["source"]) for cell in code}
             term.err(f"{event.run_id}  {plain(event.task)}")
@@ -97,6 +102,11 @@ class Progress:
             self._say(plain(event.reason), "red")
         elif isinstance(event, ToolCalled) and event.tool == "run" and not event.refused:
             self._say(f"    ran {plain(str(event.arguments.get('path')))}", "dim")
+        elif isinstance(event, CellChanged):
+            name = self._names.get(event.cell, "")
+            self._say(
+                f"    changed for this run: {name}: {plain(event.reason)}".rstrip(": "), "dim"
+            )
         elif isinstance(event, ToolCalled) and event.refused:
             self._refused(event)
         elif isinstance(event, NoteAdded):
@@ -112,6 +122,8 @@ class Progress:
 
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)
+        if not n and event.status == "ok":
+            return
         status = self.terminal.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
         duration = took(event.duration) if event.status not in ("skipped", "not run") else ""
         width = len(str(total))

@@ -10,8 +10,8 @@ import os
 import sys
 
 # Commands that a host does better than a fresh process.
-HOSTED = ("run", "replay", "session", "exec", "rewind")
-STAY_HERE = ("--no-host", "--help", "-h")
+HOSTED = ("run", "replay", "resume", "session", "exec", "rewind", "wait", "cancel")
+STAY_HERE = ("--no-host", "--help", "-h", "-")  # a lone "-" reads stdin, which we have
 
 
 def main() -> None:

@@ -119,8 +119,21 @@ def make_shell() -> Any:
         part.pub_socket = None
     shell.quire_wire = wire
     _watch_widgets(wire)
+    _offer_sql(shell)
     shell.quire_transformers = _transformers(shell)
     return shell
+
+
+def _offer_sql(shell: Any) -> None:
+    """`%%sql`, unless an extension brings its own later."""
+
+    def sql(line: str, cell: str) -> Any:
+        from . import sql as database
+
+        database.install(shell)
+        return shell.run_cell_magic("sql", line, cell)
+
+    shell.register_magic_function(sql, "cell", "sql")
 
 
 def _watch_widgets(wire: Wire) -> None:

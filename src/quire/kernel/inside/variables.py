@@ -7,7 +7,9 @@ import reprlib
 import types
 from typing import Any
 
-REPR = 80  # characters
+# Characters of a value that leave the kernel. Whoever shows it cuts it to a few, after masking: of
+# a secret that was cut before nobody could tell any more that it is one.
+REPR = 2_000
 MOST = 500  # variables
 
 _short = reprlib.Repr()

@@ -157,7 +157,10 @@ class Worker:
                     interrupted = error
         self._end_streams()
         self.channel.area = ""
-        self.channel.send(self._verdict(result, interrupted))
+        verdict = self._verdict(result, interrupted)
+        if verdict["status"] == "failed":
+            verdict["variables"] = self._used(message["code"], result, interrupted)
+        self.channel.send(verdict)
         if message.get("aside"):
             # The state before the next cell, set aside while the answer is on its way. Not where
             # tasks go on between cells: that state would be an older one.
@@ -326,6 +329,22 @@ class Worker:
             verdict["stop"] = True
             shell.exit_now = False
         return verdict
+
+    def _used(
+        self, code: str, result: Any, interrupted: BaseException | None
+    ) -> list[dict[str, Any]]:
+        """What the cell worked with, for whoever has to mend it."""
+        from . import used
+
+        error = interrupted
+        if error is None and result is not None:
+            error = result.error_in_exec or result.error_before_exec
+        # It never is worth more than the answer that it comes with.
+        with contextlib.suppress(Exception):
+            if "%" in code or "!" in code or "?" in code:
+                code = shells.transform(self.shell, code)
+            return used.used(code, self.shell.user_ns, error)
+        return []
 
     def _page(self, payload_manager: Any) -> None:
         """`help?` and %page produce payloads; nobody pages here, so they are outputs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 
 from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
-from ...runs.printed import plain
+from ...runs.printed import plain, visible
 from ...runs.record import CellRecord, Record
 from ...runs.summary import one_line, took
 from ...store.runs import RunFolder
@@ -42,6 +42,10 @@ def show_end(app: App, record: Record, folder: RunFolder, output: str | None) ->
     term.out(f"{outcome} in {took(record.duration)}, {ran} of {len(code)} cells{rest}")
     for name, result in record.results.items():
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
+    if record.outcome == "paused":
+        term.out(term.paint(plain(record.reason), "yellow"))
+    if record.plan.get("logbook"):
+        term.out(f"record: {plain(str(record.plan['logbook']))}")
     term.out(f"notebook: {output or relative(folder.notebook, app.cwd)}")
 
 
@@ -103,19 +107,26 @@ def runs(app: App, limit: int, as_json: bool) -> None:
 @click.argument("run", default="last")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 @click.option("--all", "everything", is_flag=True, help="Outputs in full.")
+@click.option("--cell", metavar="CELL", help="Only this cell: its source and its outputs.")
 @click.pass_obj
-def show(app: App, run: str, as_json: bool, everything: bool) -> None:
+def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) -> None:
     """Show a run: outcome, parameters, results, cells with their outputs.
 
     RUN is an id, a unique beginning of one, or `last`.
     """
-    from ...verbs.runs import find
+    from ...verbs.runs import find, only
 
     app.json_asked = as_json
     found = find(app.workspace(), run)
     record = found.record
+    if cell is not None:
+        record = only(record, cell)
+        found = replace(found, record=record)
     if as_json:
         emit_json(app, as_data(found))
+        return
+    if cell is not None:
+        _show_one(app, record.cells[0], everything)
         return
     term = app.terminal
     term.out(term.paint(one_line(record.title or record.task), "bold"))
@@ -130,21 +141,35 @@ def show(app: App, run: str, as_json: bool, everything: bool) -> None:
         term.out(f"replays {record.replays}")
     if record.resumed_from:
         term.out(f"resumed: goes on with {record.resumed_from}")
+    if record.request:
+        term.out(f"request: {one_line(record.request)}")
+    sources = record.plan.get("sources") or {}
     for name, value in record.parameters.items():
-        term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}")
+        source = f"  (from {one_line(str(sources[name]))})" if name in sources else ""
+        term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}{source}")
     for name, result in record.results.items():
         term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
     for warning in record.warnings:
         term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
     calls = by_cell(record)
     _show_calls(app, calls.get("", []))
-    for number, cell in enumerate(record.cells):
-        _show_cell(app, number, cell, everything)
-        _show_calls(app, calls.get(cell.id, []))
-    if record.error is not None and record.reason:
+    for number, one in enumerate(record.cells):
+        _show_cell(app, number, one, everything)
+        _show_calls(app, calls.get(one.id, []))
+    if record.plan.get("logbook"):
+        term.out(f"record: {plain(str(record.plan['logbook']))}")
+    if (record.error is not None or record.outcome == "paused") and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
     term.out(f"notebook: {where}")
+
+
+def _show_one(app: App, cell: CellRecord, everything: bool) -> None:
+    for line in visible(cell.source).split("\n"):
+        app.terminal.out(line)
+    _show_cell(app, None, cell, everything)
+    if cell.error is not None:
+        app.terminal.err(plain("\n".join(cell.error.traceback) or cell.error.name))
 
 
 def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]:
@@ -165,13 +190,17 @@ def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]
         yield f"archived: {one_line(str(archived['archive']))}"
 
 
-def _show_cell(app: App, number: int, cell: CellRecord, everything: bool) -> None:
+def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool) -> None:
     term = app.terminal
     if cell.kind != "code":
         return
     status = term.paint(cell.status, COLOUR.get(cell.status, ""))
     title = plain(cell.title)
-    term.out(f"\n[{number}] {cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
+    place = "" if number is None else f"[{number}] "
+    term.out(f"\n{place}{cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
+    changed = cell.metadata.get("changed")
+    if isinstance(changed, Mapping):
+        term.out(f"    changed for this run: {one_line(str(changed.get('reason') or ''))}")
     for output in cell.outputs:
         lines = plain(output_text(output)).rstrip("\n").split("\n")
         cut = 0
@@ -227,6 +256,14 @@ def as_data(found: Found) -> dict[str, Any]:
         "title": record.title,
         "uuid": record.uuid,
         "parent": record.parent,
+        "request": record.request,
+        "sources": dict(record.plan.get("sources") or {}),
+        "logbook": str(record.plan.get("logbook", "")),
+        "changes": {
+            cell.id: dict(cell.metadata["changed"])
+            for cell in record.cells
+            if isinstance(cell.metadata.get("changed"), Mapping)
+        },
         "mode": record.plan.get("mode", "clean"),
         "resumed_from": record.resumed_from,
         "started": record.started,

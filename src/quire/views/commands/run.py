@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +13,10 @@ from ...runs.events import RunStarted
 from ...runs.printed import plain
 from ..cli import App, calling_off, emit_json
 
-EXIT = {"ok": 0, "cancelled": 130}
+if TYPE_CHECKING:
+    from ...verbs.run import Errand, NotebookExecutor
+
+EXIT = {"ok": 0, "cancelled": 130, "paused": 3}
 
 _PARAMETERS = (
     click.option(
@@ -72,20 +76,49 @@ def parameter_options(command: Any) -> Any:
 @click.option("--kernel", metavar="NAME", help="Run in an installed Jupyter kernel.")
 @click.option("--resume", metavar="RUN", help="Go on with a failed run at its first changed cell.")
 @click.option("--from", "from_cell", metavar="CELL", help="With --resume: go on at this cell.")
+@click.option("--request", metavar="TEXT", help="What was asked for, in plain words; it is kept.")
+@click.option(
+    "--source",
+    "sources",
+    nargs=2,
+    multiple=True,
+    metavar="NAME TEXT",
+    help="Where the value of a parameter is from: a URL or a file; it is kept.",
+)
+@click.option(
+    "--change",
+    "changes",
+    nargs=2,
+    multiple=True,
+    metavar="STEP FILE",
+    help="Run the code of this file in the place of a step, this time; - reads stdin.",
+)
+@click.option("--reason", "reasons", multiple=True, metavar="TEXT", help="Why; for each --change.")
+@click.option("--step", is_flag=True, help="Ask before each step: run, edit, skip or stop.")
+@click.option("--uuid", metavar="UUID", help="The uuid of the run; otherwise a new one.")
 @click.option("--no-archive", is_flag=True, help="Keep the record here only.")
 @click.option("--no-host", is_flag=True, help="Run in this process; keep nothing warm.")
+@click.option("--detach", is_flag=True, help="Print the run's id and let it go on by itself.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_obj
-def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **options: Any) -> int:
+def run(
+    app: App,
+    /,
+    path: str,
+    as_json: bool,
+    quiet: bool,
+    no_host: bool,
+    detach: bool,
+    **options: Any,
+) -> int:
     """Run a task and keep its record.
 
-    PATH is a .py notebook with `# %%` cells, or an .ipynb. The source is never changed. Exit code:
-    0 ok, 1 the task failed, 2 the request was wrong, 130 cancelled.
+    PATH is a .py notebook with `# %%` cells, an .ipynb, an .md logbook, or the name of a template
+    under logbooks/templates/. The source is never changed. Exit code:
+    0 ok, 1 the task failed, 2 the request was wrong, 3 it waits for a person, 130 cancelled.
     """
-    from ...verbs.report import report
     from ...verbs.run import NotebookExecutor
-    from ..progress import Progress
 
     app.json_asked = as_json
     if app.engine is None:
@@ -95,24 +128,31 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     for name in ("timeout", "cell_timeout"):
         if options[name] is not None and not options[name] > 0:
             raise UsageError(f"--{name.replace('_', '-')} must be above 0", hint="give seconds")
+    parameters = given_parameters(app, options)
+    wishes = _wishes(app, options)
+    if detach:
+        return _detach(app, path, parameters, wishes, as_json=as_json)
     workspace = app.workspace()
     if quiet:
         workspace.say = lambda _: None
     execution = NotebookExecutor(
-        path,
-        given_parameters(app, options),
-        workspace=workspace,
-        cwd=options["cwd"],
-        python=options["python"],
-        kernel=options["kernel"],
-        cell_timeout=options["cell_timeout"],
-        timeout=options["timeout"],
-        output=options["output"],
-        cancel=app.cancelled,
-        resume=options["resume"],
-        from_cell=options["from_cell"],
-        archives=False if options["no_archive"] else None,
+        path, parameters, workspace=workspace, cancel=app.cancelled, **wishes
     )
+    return follow(app, execution, as_json=as_json, quiet=quiet, output=options["output"])
+
+
+def follow(
+    app: App,
+    execution: NotebookExecutor,
+    *,
+    as_json: bool,
+    quiet: bool,
+    output: str | None = None,
+) -> int:
+    """Show a run while it goes on, and its end; the exit code."""
+    from ...verbs.report import report
+    from ..progress import Progress
+
     with calling_off(app.cancelled), Progress(app.terminal) as progress:
         for event in execution:
             if isinstance(event, RunStarted):
@@ -123,21 +163,92 @@ def run(app: App, /, path: str, as_json: bool, quiet: bool, no_host: bool, **opt
     if as_json:
         emit_json(app, report(record, str(execution.folder.notebook), execution.archived))
     else:
-        from .records import show_end
+        from .records import relative, show_end
 
-        show_end(app, record, execution.folder, options["output"])
-        if execution.resumable:
+        show_end(app, record, execution.folder, output)
+        if record.outcome == "paused":
+            app.terminal.out(f"take it up: quire resume {record.run_id}")
+        elif execution.resumable:
+            shown = relative(execution.plan.path, app.cwd)
             minutes = round(execution.workspace.config.resume_for / 60)
             app.terminal.out(
-                f"mend it, then go on from there: quire run {path} --resume last "
+                f"mend it, then go on from there: quire run {shown} --resume last "
                 f"(for {minutes} min)"
             )
+    if execution.logbook.failure is not None:
+        show_warning(app, "the record for people is not written", execution.logbook.failure)
     if execution.not_archived is not None:
         show_warning(app, "the record is not archived yet", execution.not_archived)
     if execution.not_pushed is not None:
         show_warning(app, "the archive is not pushed yet", execution.not_pushed)
     show_lost(app, execution.archive_warning)
     return EXIT.get(record.outcome, 1)
+
+
+def _wishes(app: App, options: dict[str, Any]) -> dict[str, Any]:
+    """What the options say, as NotebookExecutor calls it."""
+    same = ("cwd", "python", "kernel", "cell_timeout", "timeout", "output", "resume", "from_cell")
+    return {name: options[name] for name in same} | {
+        "archives": False if options["no_archive"] else None,
+        "errand": _errand(app, options),
+    }
+
+
+def _detach(
+    app: App, path: str, parameters: dict[str, Any], wishes: dict[str, Any], *, as_json: bool
+) -> int:
+    from ...verbs.report import report
+    from ...verbs.runs import find
+    from ...verbs.underway import start
+
+    workspace = app.workspace()
+    under = start(workspace, path, parameters, **wishes)
+    if as_json:
+        found = find(workspace, under.run_id)
+        emit_json(app, report(found.record, found.notebook, found.archived))
+    else:
+        app.terminal.out(under.run_id)
+    return 0
+
+
+def _errand(app: App, options: dict[str, Any]) -> Errand:
+    """What is special about this run."""
+    from ...verbs.changes import Asked
+    from ...verbs.run import Errand
+
+    changes, reasons = options["changes"], list(options["reasons"])
+    if len(reasons) > max(len(changes), 0) or (len(reasons) not in (0, 1, len(changes))):
+        raise UsageError(
+            f"there are {len(reasons)} --reason for {len(changes)} --change",
+            hint="give one for each, or one for all",
+        )
+    if len(reasons) == 1:
+        reasons *= len(changes)
+    reasons = reasons or [""] * len(changes)
+    asked = tuple(
+        Asked(step, _changed_text(app, file), reason)
+        for (step, file), reason in zip(changes, reasons, strict=True)
+    )
+    return Errand(
+        request=options["request"] or "",
+        sources=dict(options["sources"]),
+        changes=asked,
+        step=options["step"],
+        uuid=options["uuid"] or "",
+    )
+
+
+def _changed_text(app: App, file: str) -> str:
+    from ...document.formats import decode
+
+    if file == "-":
+        return decode(sys.stdin.buffer.read(), "stdin")
+    try:
+        return decode((app.cwd / file).read_bytes(), file)
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the change {file}: {error.strerror}", hint="check the path"
+        ) from error
 
 
 def show_warning(app: App, what: str, why: QuireError) -> None:

@@ -1,0 +1,54 @@
+"""A failure without what differs from run to run, so that the same one is known again."""
+
+from __future__ import annotations
+
+import re
+
+from .printed import plain
+from .record import Record
+
+LONGEST = 1_000
+_PARTS = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "<address>"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"),
+     "<time>"),
+    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", re.IGNORECASE), "<url>"),
+    (re.compile(r"(?<![\w/])(?:[A-Za-z]:)?(?:[\\/][\w.@+-]+)+"), "<path>"),
+    (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"), "<value>"),
+    (re.compile(r"\b[0-9a-f]{12,64}\b"), "<id>"),
+    (re.compile(r"(?<![A-Za-z_])[-+]?\d[\d_,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"), "<number>"),
+)  # fmt: skip
+_NAME = re.compile(r"([A-Za-z_][\w.]*)\s*(?::\s*(.*))?", re.DOTALL)
+_AT_FAULT = re.compile(r"^-+>\s*\d+\s?(.*)$", re.MULTILINE)
+
+
+def fingerprint(name: str, value: str) -> str:
+    """Such as `KeyError: <value>`."""
+    text = plain(value)[:LONGEST].strip()
+    for pattern, word in _PARTS:
+        text = pattern.sub(word, text)
+    return f"{plain(name)[:200]}: {' '.join(text.split())}"
+
+
+def from_text(text: str) -> tuple[str, str]:
+    """Name and message, from what a person pasted: the last line of a traceback counts."""
+    lines = [line.strip() for line in plain(text).strip().split("\n") if line.strip()]
+    found = _NAME.fullmatch(lines[-1]) if lines else None
+    if found is None:
+        return "", " ".join(lines)
+    return found[1], (found[2] or "").strip()
+
+
+def failing_line(record: Record) -> str:
+    """The line of the task that a failure came from, as its traceback marks it."""
+    error = record.error
+    if error is None:
+        return ""
+    marked = _AT_FAULT.findall(plain("\n".join(error.traceback[:200]))[:50_000])
+    cell = next((c for c in record.cells if c.id == error.cell), None)
+    source = [line.strip() for line in cell.source.split("\n")] if cell else []
+    # The innermost may be a library's: the task's own line is in its cell.
+    mine = [line.strip() for line in marked if line.strip() in source]
+    found: list[str] = mine or [line.strip() for line in marked]
+    return found[-1][:300] if found else ""

@@ -1,0 +1,147 @@
+"""A picture small enough to be shown to a model: never more than so many pixels on a side.
+
+The size is read from the file's first bytes before anything is decoded, so that a small file which
+claims to be enormous costs nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib.util
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PIXELS = 60_000_000  # that are decoded at most
+BYTES = 1_500_000  # of a picture that is handed over
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """`payload` is base64; empty where there is nothing to show, and then `why` says so."""
+
+    mime: str
+    payload: str
+    width: int
+    height: int
+    was: tuple[int, int]
+    why: str = ""
+
+
+def shrink(mime: str, payload: str, side: int) -> Shrunk:
+    """The picture itself where it is small enough, or a smaller one. Never raises for its data."""
+    try:
+        data = base64.b64decode(payload, validate=True)
+    except (binascii.Error, ValueError):
+        return _none(mime, (0, 0), "it is not base64")
+    size = dimensions(mime, data)
+    if size is None:
+        return _none(mime, (0, 0), "it is broken")
+    width, height = size
+    if max(width, height) <= side and len(data) <= BYTES:
+        return Shrunk(mime, payload, width, height, size)
+    if width * height > PIXELS:
+        return _none(mime, size, f"it has more than {PIXELS // 1_000_000} million pixels")
+    if importlib.util.find_spec("PIL") is None:
+        return _none(mime, size, "making it smaller needs Pillow: pip install 'quire[pictures]'")
+    return _smaller(mime, data, size, side)
+
+
+def _none(mime: str, size: tuple[int, int], why: str) -> Shrunk:
+    return Shrunk(mime, "", 0, 0, size, why)
+
+
+def dimensions(mime: str, data: bytes) -> tuple[int, int] | None:
+    """Width and height, from the header alone; None where there is no sound one."""
+    try:
+        if mime == "image/png":
+            if data[12:16] != b"IHDR":
+                return None
+            width, height = struct.unpack(">II", data[16:24])
+        elif mime == "image/gif":
+            width, height = struct.unpack("<HH", data[6:10])
+        elif mime == "image/jpeg":
+            width, height = _of_jpeg(data)
+        elif mime == "image/webp":
+            width, height = _of_webp(data)
+        else:
+            return None
+    except (struct.error, IndexError, ValueError):
+        return None
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def _of_jpeg(data: bytes) -> tuple[int, int]:
+    at = 2
+    while True:
+        if data[at] != 0xFF:
+            raise ValueError("not at a marker")
+        marker = data[at + 1]
+        if marker == 0xFF:  # filling
+            at += 1
+            continue
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        (length,) = struct.unpack(">H", data[at + 2 : at + 4])
+        if length < 2:
+            raise ValueError("a segment without length")
+        at += 2 + length
+
+
+def _of_webp(data: bytes) -> tuple[int, int]:
+    kind = data[12:16]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    width, height = struct.unpack("<HH", data[26:30])
+    return width & 0x3FFF, height & 0x3FFF
+
+
+def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk:
+    import io
+
+    try:
+        from PIL import Image
+
+        with Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "GIF", "WEBP"]) as opened:
+            if opened.width * opened.height > PIXELS:
+                return _none(mime, size, "its header is not true")
+            # A JPEG can be decoded at a fraction of its size: quicker, and it takes less memory.
+            opened.draft("RGB", (side, side))
+            image = opened if opened.mode in ("RGB", "L") else opened.convert("RGBA")
+            image.thumbnail((side, side), Image.Resampling.BOX, reducing_gap=2.0)
+            kind, made = _encoded(image, mime)
+    except Exception as error:  # noqa: BLE001 - a stranger's file may break a decoder in any way
+        return _none(mime, size, f"it could not be read: {type(error).__name__}")
+    return Shrunk(kind, base64.b64encode(made).decode(), image.width, image.height, size)
+
+
+def _encoded(image: Image, mime: str) -> tuple[str, bytes]:
+    """The smaller of two: a palette keeps the few colours of a diagram crisp, JPEG suits the rest.
+
+    On white, as a notebook shows it: some readers see black where a picture is transparent.
+    """
+    import io
+
+    from PIL.Image import Dither, Quantize, new
+
+    if image.mode == "RGBA":
+        paper = new("RGB", image.size, "white")
+        paper.paste(image, mask=image.getchannel("A"))
+        image = paper
+    photo, drawing = io.BytesIO(), io.BytesIO()
+    image.save(photo, "JPEG", quality=85)
+    if mime == "image/jpeg":
+        return mime, photo.getvalue()
+    palette = image.quantize(256, method=Quantize.FASTOCTREE, dither=Dither.NONE)
+    palette.save(drawing, "PNG")
+    if drawing.tell() <= photo.tell():
+        return "image/png", drawing.getvalue()
+    return "image/jpeg", photo.getvalue()

@@ -1,0 +1,87 @@
+"""What to do next, once as a value and then in the words of whoever reads it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Doing = Literal[
+    "show", "output", "edit", "run", "exec", "rewind", "vars", "restart", "wait", "read"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`arguments` have the names of the tools' own; a value of `...` is for the reader to fill."""
+
+    do: Doing
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+Say = Callable[[Step], str]
+
+_TOOLS: dict[Doing, tuple[str, dict[str, str]]] = {
+    "show": ("run_show", {}),
+    "output": ("notebook_session", {"action": "output"}),
+    "wait": ("run_wait", {}),
+    "edit": ("notebook_edit", {}),
+    "read": ("notebook_read", {}),
+    "run": ("notebook_execute", {}),
+    "exec": ("notebook_session", {"action": "exec"}),
+    "rewind": ("notebook_session", {"action": "rewind"}),
+    "vars": ("notebook_session", {"action": "vars"}),
+    "restart": ("notebook_session", {"action": "restart"}),
+}
+
+
+def as_tool(step: Step) -> str:
+    """As the call of one of our tools."""
+    name, fixed = _TOOLS[step.do]
+    said = ", ".join(
+        f"{key}={_literal(value)}" for key, value in {**fixed, **step.arguments}.items()
+    )
+    return f"{name}({said})"
+
+
+def _literal(value: Any) -> str:
+    return "…" if value is ... else json.dumps(value, ensure_ascii=False)
+
+
+def as_command(step: Step) -> str:
+    """As a command for a shell."""
+    given = dict(step.arguments)
+
+    def word(name: str) -> str:
+        value = given.pop(name, "")
+        return "…" if value is ... else shlex.quote(str(value))
+
+    match step.do:
+        case "show":
+            return f"quire show {word('run')} --all"
+        case "output":
+            return f"quire session show {word('session')}"
+        case "wait":
+            return f"quire show {word('run')}"
+        case "edit":
+            return f"quire edit {word('path')} {word('cell')} --source …"
+        case "read":
+            return f"quire read {word('path')}"
+        case "run":
+            parts = ["quire run", word("path")]
+            for name, value in dict(given.pop("parameters", {}) or {}).items():
+                text = value if isinstance(value, str) else json.dumps(value)
+                parts.append(f"-p {shlex.quote(name)} {shlex.quote(text)}")
+            if "resume" in given:
+                parts.append(f"--resume {word('resume')}")
+            return " ".join(parts)
+        case "exec":
+            return f"quire exec {word('session')} {word('cells')}"
+        case "rewind":
+            return f"quire rewind {word('session')} {word('cell')}"
+        case "vars":
+            return f"quire session vars {word('session')}"
+        case "restart":
+            return f"quire session restart {word('session')}"

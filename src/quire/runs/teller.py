@@ -1,0 +1,167 @@
+"""The outputs of cells on a page: nothing twice, pictures aside, how to read what is left out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .excerpt import Excerpt, Whole
+from .page import Page
+from .printed import CUT
+from .quoting import cleaned
+from .record import CellRecord
+from .shrinking import shrink
+from .steps import Doing, Say, Step
+from .told_outputs import Image, Piece, Text, pieces
+
+SHORT = 200  # characters that may be said again
+EACH = 200  # lines of a stream that are read at once, when more is wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In characters; `side` in pixels."""
+
+    whole: int = 23_500  # whoever hands it over may add a line or two
+    stream: int = 8_000  # of stdout, of stderr, of a display
+    pictures: int = 4
+    side: int = 1_200
+    cells: int = 40  # that gave something out
+    displays: int = 20  # of one cell
+    rows: int = 10  # of a table
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    data: str  # base64
+    mime: str
+    caption: str
+
+
+class Places(Protocol):
+    """What lies beside a record because it was too much for it."""
+
+    def whole(self, cell: str, stream: str) -> Whole | None: ...
+
+
+class Teller:
+    """`asking` are the arguments by which its outputs can be asked for: a run or a session."""
+
+    def __init__(
+        self, page: Page, limits: Limits, say: Say, asking: Mapping[str, Any], places: Places | None
+    ) -> None:
+        self.page = page
+        self.limits = limits
+        self.say = say
+        self._asking = asking
+        self._places = places
+        self._pictures: list[Picture] = []
+        self._too_many = 0
+        self._seen: dict[str, str] = {}
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        return tuple(self._pictures)
+
+    def asking(self, **more: Any) -> str:
+        """The call that shows more of it."""
+        do: Doing = "output" if "session" in self._asking else "show"
+        return self.say(Step(do, {**self._asking, **more}))
+
+    def some(self, cells: Sequence[CellRecord]) -> Iterator[CellRecord]:
+        """All, or those at both ends."""
+        most = self.limits.cells
+        if len(cells) <= most:
+            yield from cells
+            return
+        half = most // 2
+        yield from cells[:half]
+        missing = cells[half : len(cells) - half]
+        self.page.say(
+            f"… {len(missing):,} more cells gave something out; such as: "
+            f"{self.asking(cell=missing[0].id)}"
+        )
+        yield from cells[len(cells) - half :]
+
+    def outputs(self, cell: CellRecord) -> None:
+        found = list(pieces(cell))
+        most = self.limits.displays
+        if len(found) <= most:
+            for piece in found:
+                self._piece(cell, piece)
+            return
+        half = most // 2
+        for piece in found[:half]:
+            self._piece(cell, piece)
+        self.page.say(f"… {len(found) - 2 * half:,} more outputs of this cell are omitted")
+        for piece in found[len(found) - half :]:
+            self._piece(cell, piece)
+
+    def _piece(self, cell: CellRecord, piece: Piece) -> None:
+        if isinstance(piece, Image):
+            self._picture(cell, piece)
+        else:
+            self._text(cell, piece)
+
+    def _text(self, cell: CellRecord, piece: Text) -> None:
+        before = self._said_before(cell, piece.text)
+        if before:
+            self.page.say(f"{piece.label}: the same as {before}")
+            return
+        before_cut, after, whole = self._split(cell, piece)
+        self.page.say(f"{piece.label}:")
+
+        def notice(cut: Excerpt) -> str:
+            if not piece.stream:
+                return f"… {cut.omitted} omitted; read it: {self.asking(cell=cell.id)}"
+            first = len(cut.head) + 1
+            lines = f"{first}-{first + min(EACH, cut.lines or EACH) - 1}"
+            more = self.asking(cell=cell.id, stream=piece.stream, lines=lines)
+            return f"… {cut.omitted} omitted; read them: {more}"
+
+        self.page.quote(before_cut, self.limits.stream, notice, after=after, whole=whole)
+
+    def _said_before(self, cell: CellRecord, text: str) -> str:
+        """Where the same was told already, if it is long enough to matter."""
+        bare = cleaned(text).strip()
+        if len(bare) <= SHORT and bare.count("\n") < 2:
+            return ""
+        digest = hashlib.sha256(bare.encode()).hexdigest()
+        if digest in self._seen:
+            return self._seen[digest]
+        self._seen[digest] = f"what cell {cell.id} gave out above"
+        return ""
+
+    def _split(self, cell: CellRecord, piece: Text) -> tuple[str, str | None, Whole | None]:
+        """Where a record has only both ends of a stream, and the whole is at hand elsewhere."""
+        if not piece.stream or self._places is None or "[quire: " not in piece.text:
+            return piece.text, None, None
+        # Before what a record keeps of the end: the text may have such a line of its own.
+        found = list(CUT.finditer(piece.text))
+        whole = self._places.whole(cell.id, piece.stream) if found else None
+        if whole is None:
+            return piece.text, None, None
+        last = found[-1]
+        return piece.text[: last.start()], piece.text[last.end() :], whole
+
+    def _picture(self, cell: CellRecord, image: Image) -> None:
+        if len(self._pictures) >= self.limits.pictures:
+            self._too_many += 1
+            if self._too_many == 1:
+                some = f"only {self.limits.pictures} pictures are shown at once"
+                self.page.say(f"picture: {some}; more: {self.asking(cell=cell.id)}")
+            return
+        made = shrink(image.mime, image.payload, self.limits.side)
+        was = f"{made.was[0]:,} x {made.was[1]:,} px {image.mime.removeprefix('image/')}"
+        if not made.payload:
+            self.page.say(f"{image.label}: a picture, {was}, that is not shown: {made.why}")
+            return
+        number = len(self._pictures) + 1
+        size = ""
+        if (made.width, made.height) != made.was:
+            size = f", shown at {made.width:,} x {made.height:,}"
+        caption = f"picture {number}: {image.label} of cell {cell.id}, {was}{size}"
+        self._pictures.append(Picture(made.payload, made.mime, caption))
+        self.page.say(caption)

@@ -1,0 +1,276 @@
+"""A run, or what a session answered, as an agent reads it: text first, and never too much of it.
+
+What comes from the notebook is quoted line by line (see `quoting`); everything else is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import summary
+from .answering import Answer, Answered
+from .events import ToolCalled
+from .page import Page
+from .quoting import EXPLAINED, inline
+from .record import CellRecord, Record
+from .steps import Say, Step, as_tool
+from .teller import Limits, Picture, Places, Teller
+from .told_failure import tell_failure
+from .told_results import tell_results
+
+__all__ = ["Limits", "Picture", "StaleCell", "Told", "tell_cells", "tell_run"]
+
+STOPPED = ("failed", "timed_out", "cancelled", "died")
+MOST_STALE = 20
+MOST_NOTES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    text: str
+    pictures: tuple[Picture, ...] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StaleCell:
+    index: int
+    id: str
+    reason: str
+
+
+def tell_run(
+    record: Record,
+    *,
+    limits: Limits | None = None,
+    say: Say = as_tool,
+    places: Places | None = None,
+    cell: str = "",
+    notebook: str = "",
+    result: str = "",
+) -> Told:
+    """`cell` (an id) or `result` (a name): only that one, with all the room there is.
+
+    `places` knows what lies outside the record. `notebook` is where the executed one is kept.
+    """
+    limits = limits or Limits()
+    if cell:
+        limits = replace(limits, stream=limits.whole)
+    page = Page()
+    teller = Teller(page, limits, say, {"run": record.run_id}, places)
+    _head(page, record, notebook, say)
+    page.say(EXPLAINED)
+    if result:
+        one = record.results[result]
+        if one.kind == "display" and isinstance(one.value, Mapping):
+            page.say(f"result {inline(result)}:")
+            shown = {"output_type": "display_data", "data": one.value, "metadata": {}}
+            teller.outputs(CellRecord(one.cell, "code", "", outputs=(shown,)))
+        else:
+            tell_results(page, {result: one}, teller.asking, limits, alone=True)
+        return Told(page.text(limits.whole), teller.pictures)
+    if not cell:
+        tell_results(page, record.results, teller.asking, limits)
+    indexes = {one.id: at for at, one in enumerate(record.cells)}
+    bad = _stopped(record)
+    if not cell:
+        for line in _about(record):
+            page.say(line)
+    if bad is not None and cell in ("", bad.id):
+        page.say(_cell_line(bad, indexes[bad.id]))
+        tell_failure(page, bad, _names(record.cells, indexes))
+        if record.outcome != "failed" and record.reason:
+            page.say("why it ended:")
+            page.quote(record.reason, 2_000)
+        _next(page, _after_run(record, bad), say)
+        teller.outputs(bad)
+    elif record.error is not None and not cell:
+        page.say("why it ended:")
+        page.quote(f"{record.error.name}: {record.error.value}", 2_000)
+        _next(page, _after_run(record, None), say)
+    others = [
+        one for one in record.cells if one is not bad and _speaks(one) and cell in ("", one.id)
+    ]
+    for other in teller.some(others):
+        page.say(_cell_line(other, indexes[other.id]))
+        teller.outputs(other)
+    if cell and bad is None and not others:
+        page.say("that cell gave out nothing")
+    return Told(page.text(limits.whole), teller.pictures, record.outcome in STOPPED)
+
+
+def _head(page: Page, record: Record, notebook: str, say: Say) -> None:
+    took = f" in {summary.took(record.duration)}" if record.duration is not None else ""
+    what = f"run {_name(record.run_id)} of {inline(record.task)}"
+    page.say(f"{summary.worded(record.outcome)}{took}: {what}")
+    mode = "clean run"
+    if record.resumed_from:
+        carried = sum(one.status == "carried" for one in record.cells)
+        mode = f"resumed: goes on with {_name(record.resumed_from)}, {carried} cells carried over"
+    page.say(f"{mode}; cells: {summary.counted(record)}")
+    if record.outcome == "running":
+        page.say(f"it goes on; wait for it: {say(Step('wait', {'run': record.run_id}))}")
+    if notebook:
+        page.say(f"notebook: {inline(notebook, 500)}")
+
+
+def _name(run_id: str) -> str:
+    """A run's id is ours; what a damaged journal holds in its place may be anything."""
+    return run_id if run_id.replace("-", "").isalnum() and run_id.isascii() else inline(run_id)
+
+
+def _about(record: Record) -> Iterator[str]:
+    for text in record.warnings[:MOST_NOTES]:
+        yield f"warning: {inline(text, 400)}"
+    for note in record.notes[:MOST_NOTES]:
+        yield f"note of cell {inline(note.cell, 40)}: {inline(note.text, 400)}"
+    for asked in record.asked[:MOST_NOTES]:
+        answer = "no answer" if asked.answer is None else inline(asked.answer)
+        yield f"asked {inline(asked.question, 300)}: {answer}, by {inline(asked.by, 60)}"
+    if record.tool_calls:
+        refused = [call for call in record.tool_calls if not call.ok]
+        yield f"tool calls of cells: {len(record.tool_calls):,}, not ok: {len(refused):,}"
+        yield from map(_refusal, refused[:3])
+
+
+def _refusal(call: ToolCalled) -> str:
+    said = call.result.get("error") or call.result.get("message") or ""
+    return f"  {inline(call.tool, 60)} in cell {inline(call.cell, 40)}: {inline(str(said), 300)}"
+
+
+def _stopped(record: Record) -> CellRecord | None:
+    at = record.error.cell if record.error is not None else ""
+    return next((one for one in record.cells if at and one.id == at), None)
+
+
+def _speaks(cell: CellRecord) -> bool:
+    return cell.kind == "code" and bool(cell.outputs)
+
+
+def _cell_line(cell: CellRecord, index: int | None) -> str:
+    place = "code" if index is None else f"cell {index}"
+    title = f" {inline(cell.title, 100)}" if cell.title.strip() else ""
+    took = f", {summary.took(cell.duration)}" if cell.duration is not None else ""
+    return f"{place} ({cell.id}){title}: {summary.worded(cell.status)}{took}"
+
+
+def _names(cells: Iterable[CellRecord], indexes: Mapping[str, int]) -> dict[int, str]:
+    return {
+        one.execution_count: f"{indexes[one.id]} ({one.id})"
+        for one in cells
+        if one.execution_count is not None
+    }
+
+
+def _next(page: Page, steps: Iterable[tuple[str, Step]], say: Say) -> None:
+    found = list(steps)
+    if found:
+        page.say("next:")
+    for number, (what, step) in enumerate(found, 1):
+        page.say(f"  {number}. {what}: {say(step)}")
+
+
+def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, Step]]:
+    """The calls that mend it and go on."""
+    again: dict[str, Any] = {"path": record.task}
+    if record.parameters:
+        again["parameters"] = _sayable(record.parameters)
+    if bad is None:
+        yield "run it again", Step("run", again)
+        return
+    resumable = not any("cannot be resumed" in text for text in record.warnings)
+    if record.outcome == "failed":
+        arguments = {"path": record.task, "cell": bad.id, "new_source": ...}
+        yield "mend the cell", Step("edit", arguments)
+    if resumable:
+        again["resume"] = record.run_id
+    if record.outcome == "timed_out":
+        again["timeout"] = ...
+    what = "go on from there" if resumable else "run it again from the top"
+    yield what, Step("run", again)
+
+
+def _sayable(parameters: Mapping[str, Any]) -> Any:
+    """To be given again as they were, unless that is not known or long."""
+    text = summary.brief_json(dict(parameters))
+    unknown = "[masked:" in text or len(text) > summary.VALUE_LIMIT
+    return ... if unknown else dict(parameters)
+
+
+def tell_cells(
+    answer: Answer,
+    *,
+    session: str,
+    task: str,
+    epoch: int,
+    stale: Sequence[StaleCell] = (),
+    limits: Limits | None = None,
+    say: Say = as_tool,
+    running: bool = False,
+) -> Told:
+    """What a session answered. `running`: its last cell goes on while we tell."""
+    limits = limits or Limits()
+    page = Page()
+    teller = Teller(page, limits, say, {"session": session}, None)
+    if answer.replaced is not None:
+        page.say(
+            f"THE KERNEL WAS REPLACED (epoch {answer.replaced.epoch}): what ran before is gone. "
+            f"Why: {inline(answer.replaced.reason, 300)}"
+        )
+    bad = answer.failed
+    status = "running" if running else bad.cell.status if bad else "ok"
+    ran = len(answer.cells)
+    page.say(
+        f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}; "
+        f"{ran} {'cell' if ran == 1 else 'cells'} ran"
+    )
+    page.say(EXPLAINED)
+    tell_results(page, {one.name: one for one in answer.results}, None, limits)
+    for text in answer.warnings[:MOST_NOTES]:
+        page.say(f"warning: {inline(text, 400)}")
+    names = {
+        one.cell.execution_count: f"{one.index} ({one.cell.id})"
+        for one in answer.cells
+        if one.cell.execution_count is not None and one.index is not None
+    }
+    if bad is not None:
+        page.say(_cell_line(bad.cell, bad.index))
+        tell_failure(page, bad.cell, names)
+        if answer.died is not None:
+            page.say(f"the kernel died: {inline(answer.died.reason, 500)}; its state is gone")
+        _next(page, _after_cell(session, task, bad), say)
+        teller.outputs(bad.cell)
+    by_id = {id(one.cell): one for one in answer.cells}
+    others = [one.cell for one in answer.cells if one is not bad]
+    for cell in teller.some([one for one in others if one.outputs]):
+        page.say(_cell_line(cell, by_id[id(cell)].index))
+        teller.outputs(cell)
+    quiet = [one for one in others if not one.outputs]
+    if quiet:
+        page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
+    _stale(page, stale)
+    return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:
+    if bad.cell.status == "died":
+        yield "a fresh kernel", Step("restart", {"session": session})
+        return
+    if bad.index is None:
+        yield "undo what it did", Step("rewind", {"session": session, "cell": f"#{bad.order}"})
+        return
+    yield "undo what it did", Step("rewind", {"session": session, "cell": bad.cell.id})
+    yield "mend the cell", Step("edit", {"path": task, "cell": bad.cell.id, "new_source": ...})
+    yield "go on from there", Step("exec", {"session": session, "cells": f"{bad.index}-"})
+
+
+def _stale(page: Page, stale: Sequence[StaleCell]) -> None:
+    if not stale:
+        return
+    page.say(f"stale now ({len(stale)}):")
+    for one in stale[:MOST_STALE]:
+        page.say(f"  cell {one.index} ({one.id}): {inline(one.reason, 200)}")
+    if len(stale) > MOST_STALE:
+        page.say(f"  … {len(stale) - MOST_STALE} more")

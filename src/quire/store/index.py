@@ -1,0 +1,183 @@
+"""The index over all runs: `.quire/index.sqlite`. A cache: delete it and it is made again.
+
+index.sqlite         in WAL mode: any number read while one writes
+index.lock           held shared by whoever has the index open, alone by whoever puts another there
+index.writing        held by the one that writes
+index.sqlite.new     a rebuilt one, until it is whole
+index.sqlite.broken  what could not be read, until the next one that cannot
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import StorageError
+from .files import disk
+from .indexwriter import APPLICATION, SCHEMA, VERSION, Writer
+
+PATIENCE = 30.0  # seconds to wait for others that have the index open
+_SIDES = ("", "-wal", "-shm", "-journal")
+
+
+class BadIndex(Exception):
+    """There is one and it is of no use: why."""
+
+
+class Index:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "index.sqlite"
+
+    # Reading.
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Raises BadIndex where there is none that can be read."""
+        with self._lock("index.lock", fcntl.LOCK_SH):
+            con = self._connect()
+            try:
+                yield con
+            except sqlite3.OperationalError as error:
+                raise _said(self.path, error) from error
+            except sqlite3.DatabaseError as error:
+                raise BadIndex(f"is damaged: {error}") from error
+            finally:
+                con.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            raise BadIndex("is not there")
+        try:
+            con = sqlite3.connect(self.path, isolation_level=None, timeout=PATIENCE)
+        except sqlite3.Error as error:
+            raise _said(self.path, error) from error
+        try:
+            con.execute("PRAGMA cache_size = -32768")
+            (application,) = con.execute("PRAGMA application_id").fetchone()
+            (version,) = con.execute("PRAGMA user_version").fetchone()
+        except sqlite3.OperationalError as error:
+            con.close()
+            raise _said(self.path, error) from error
+        except sqlite3.DatabaseError as error:
+            con.close()
+            raise BadIndex(f"is damaged: {error}") from error
+        if application != APPLICATION:
+            con.close()
+            raise BadIndex("is not one of Quire's")
+        if version != VERSION:
+            con.close()
+            age = "a newer" if version > VERSION else "an older"
+            raise BadIndex(f"was made by {age} Quire (format {version}, this is {VERSION})")
+        return con
+
+    # Writing.
+
+    @contextlib.contextmanager
+    def writing(self, *, wait: bool = False) -> Iterator[Writer | None]:
+        """None where somebody else is at it: they will do what there is to do."""
+        with self._lock("index.writing", fcntl.LOCK_EX, wait=wait) as mine:
+            if not mine:
+                yield None
+                return
+            with self.reading() as con:
+                con.execute("PRAGMA synchronous = NORMAL")
+                yield Writer(con)
+
+    @contextlib.contextmanager
+    def rebuilding(self) -> Iterator[Writer]:
+        """Another index, which takes the place of this one when it is whole."""
+        new = self.path.with_name(f"{self.path.name}.new")
+        with self._lock("index.writing", fcntl.LOCK_EX):
+            _remove(new)
+            with disk(str(new)):
+                os.close(os.open(new, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+            con = sqlite3.connect(new, isolation_level=None, check_same_thread=False)
+            try:
+                # Nobody sees it before it is done: what a crash leaves is made anew.
+                for line in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -131072",
+                             "temp_store = MEMORY", "locking_mode = EXCLUSIVE"):  # fmt: skip
+                    con.execute(f"PRAGMA {line}")
+                con.executescript(SCHEMA)
+                con.execute("BEGIN")
+                yield Writer(con)
+                con.execute("COMMIT")
+                con.execute("PRAGMA locking_mode = NORMAL")
+                con.execute("PRAGMA journal_mode = WAL")
+                con.close()
+            except sqlite3.OperationalError as error:
+                raise _said(new, error) from error
+            finally:
+                con.close()
+            with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
+                _remove(self.path)
+                os.replace(new, self.path)
+
+    def set_aside(self) -> str:
+        """What cannot be read makes room, and can still be looked at."""
+        aside = self.path.with_name(f"{self.path.name}.broken")
+        with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
+            if not self.path.exists():
+                return ""
+            _remove(aside)
+            for side in _SIDES[1:]:
+                Path(f"{self.path}{side}").unlink(missing_ok=True)
+            os.replace(self.path, aside)
+        return aside.name
+
+    def size(self) -> int:
+        with contextlib.suppress(OSError):
+            return self.path.stat().st_size
+        return 0
+
+    @contextlib.contextmanager
+    def _lock(self, name: str, how: int, *, wait: bool = True) -> Iterator[bool]:
+        """Whether it was got; only who does not wait may not get it."""
+        with disk(str(self.folder)):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            ignore = self.folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+            fd = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            yield _locked(fd, how, PATIENCE if name == "index.lock" else None, wait=wait)
+        finally:
+            os.close(fd)
+
+
+def _locked(fd: int, how: int, patience: float | None, *, wait: bool) -> bool:
+    end = time.monotonic() + (patience or 0.0)
+    while True:
+        try:
+            fcntl.flock(fd, how if wait and patience is None else how | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if not wait:
+                return False
+            if time.monotonic() > end:
+                raise StorageError(
+                    "another process has had the index open for too long",
+                    hint="let its search end, or end it, and say it again",
+                ) from None
+            time.sleep(0.02)
+
+
+def _remove(path: Path) -> None:
+    for side in _SIDES:
+        Path(f"{path}{side}").unlink(missing_ok=True)
+
+
+def _said(path: Path, error: sqlite3.Error) -> StorageError:
+    text = str(error)
+    if "fts5" in text:
+        return StorageError(
+            "this Python's SQLite has no full-text search (FTS5)",
+            hint="use a Python whose sqlite3 was built with it, such as one of uv's",
+        )
+    hint = "check that you may write there and that the disk is not full; quire index rebuild"
+    return StorageError(f"the index {path} cannot be used: {text}", hint=hint)

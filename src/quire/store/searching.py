@@ -1,0 +1,289 @@
+"""Questions to the index: by words, by values, by time, by failure. Reads only."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..runs.digest import Told
+from ..runs.indexed import Fact, Piece
+from ..runs.matching import Matcher, Spot
+from ..runs.query import Comparison, Query
+from . import indexwriter
+from .asking import Asking
+from .indexwriter import mark, stored, unpacked
+
+LOOKED_AT = 40  # of the candidates, the best: their text is read
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Each narrows; an empty one does not."""
+
+    tasks: tuple[int, ...] | None = None
+    by: tuple[int, ...] | None = None
+    outcomes: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    values: tuple[tuple[int, Comparison], ...] = ()  # the name's number, and what it must be
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run as the index has it."""
+
+    id: int
+    run_id: str
+    task: str
+    title: str
+    outcome: str
+    started: float
+    duration: float | None
+    by: str
+    local: bool  # in this folder only, not in the archive
+    summary: str = ""
+    parent: str = ""
+    error: str = ""  # the failure without what differs from run to run
+    line: str = ""
+    pieces: tuple[Piece, ...] = field(default=(), repr=False)
+    facts: tuple[Fact, ...] = field(default=(), repr=False)
+    cells: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    spots: tuple[Spot, ...] = ()
+    missing: tuple[str, ...] = ()  # words of the query that it does not have
+
+
+def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) -> list[Row]:
+    """The best first: what has all of it in strong fields, what has all of it, what has some."""
+    if not query.groups:
+        return newest(con, filters, limit)
+    matcher = Matcher(query)
+    conditions = _conditions(filters) if filters else ("", [])
+    ask = Asking(con, query, *conditions)
+    out: list[Row] = []
+    seen: set[int] = set()
+    for strict, way in ((True, ask.strong), (True, ask.all), (False, ask.some)):
+        found = [(at, score) for at, score in way().items() if at not in seen]
+        seen.update(at for at, _ in found)
+        out += _best(con, matcher, found, limit - len(out), strict=strict)
+        if len(out) >= limit:
+            break
+    return out
+
+
+def _best(
+    con: sqlite3.Connection,
+    matcher: Matcher,
+    found: list[tuple[int, float]],
+    limit: int,
+    *,
+    strict: bool,
+) -> list[Row]:
+    """In order of how well they meet the query; `strict`: all of it."""
+    found.sort(key=lambda one: (-one[1], -one[0]))
+    top = max((score for _, score in found), default=1.0) or 1.0
+    scored: list[tuple[float, int, Row]] = []
+    sources: dict[int, Any] = {}
+    # What counts to the letter may stand in none of the first: then more are read.
+    for at, (rowid, score) in enumerate(found):
+        if at >= max(LOOKED_AT, 2 * limit) and (len(scored) >= limit or not strict):
+            break
+        row = read(con, rowid, sources)
+        if row is None or not matcher.literal(row.pieces):
+            continue
+        weight = score / top + matcher.weight(row.pieces)
+        if not strict:
+            weight += 2.0 * matcher.covered(row.pieces)
+        scored.append((weight, rowid, row))
+    scored.sort(key=lambda one: one[:2], reverse=True)
+    best = [row for _, _, row in scored[: max(0, limit)]]
+    return [
+        replace(
+            row,
+            spots=matcher.spots(row.pieces),
+            missing=() if strict else matcher.missing(row.pieces),
+        )
+        for row in best
+    ]
+
+
+def _conditions(filters: Filters) -> tuple[str, list[Any]]:
+    parts, values = ["1"], list[Any]()
+    for column, ids in (("task", filters.tasks), ("by", filters.by)):
+        if ids is not None:
+            parts.append(f"r.{column} IN ({','.join('?' * len(ids))})")
+            values += ids
+    if filters.outcomes:
+        parts.append(f"r.outcome IN ({','.join('?' * len(filters.outcomes))})")
+        values += filters.outcomes
+    if filters.since is not None:
+        parts.append("r.started >= ?")
+        values.append(filters.since)
+    if filters.until is not None:
+        parts.append("r.started < ?")
+        values.append(filters.until)
+    for name, comparison in filters.values:
+        condition, given = _compared(comparison)
+        parts.append(f"r.id IN (SELECT run FROM facts WHERE name = ? AND {condition})")
+        values += [name, *given]
+    return " AND ".join(parts), values
+
+
+def _compared(comparison: Comparison) -> tuple[str, list[Any]]:
+    value, sign = stored(comparison.value), comparison.sign
+    same = [value, comparison.text] if comparison.text else [value]
+    if sign == "=":
+        return f"value IN ({','.join('?' * len(same))})", same
+    if sign == "!=":
+        return f"value NOT IN ({','.join('?' * len(same))})", same
+    kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
+    return f"value {sign} ? AND typeof(value) IN {kinds}", [value]
+
+
+# Rows.
+
+_RUN = """SELECT r.id, r.run_id, t.name, i.name, r.outcome, r.started, r.duration, b.name, r.local,
+r.source
+FROM runs r JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title
+JOIN names b ON b.id = r.by """
+
+
+def read(con: sqlite3.Connection, rowid: int, sources: dict[int, Any] | None = None) -> Row | None:
+    """None for one that has been removed. `sources` are those that were read before."""
+    head = con.execute(_RUN + "WHERE r.id = ?", (rowid,)).fetchone()
+    if head is None:
+        return None
+    (body,) = con.execute("SELECT body FROM docs WHERE id = ?", (rowid,)).fetchone()
+    summary, parent, error, line, pieces, facts = unpacked(body)
+    cells, source = _read_source(con, head[9], {} if sources is None else sources)
+    return Row(
+        id=head[0],
+        run_id=head[1],
+        task=head[2],
+        title=head[3],
+        outcome=head[4],
+        started=head[5],
+        duration=head[6],
+        by=head[7],
+        local=bool(head[8]),
+        summary=summary,
+        parent=parent,
+        error=error,
+        line=line,
+        pieces=(*indexwriter.pieces(pieces), *source),
+        facts=tuple(indexwriter.facts(facts)),
+        cells=cells,
+    )
+
+
+def _read_source(con: sqlite3.Connection, at: int, known: dict[int, Any]) -> Any:
+    if at not in known:
+        (body,) = con.execute("SELECT body FROM sources WHERE id = ?", (at,)).fetchone()
+        cells, source = unpacked(body)
+        known[at] = tuple((cell, title) for cell, title in cells), indexwriter.pieces(source)
+    return known[at]
+
+
+def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Row]:
+    conditions, values = _conditions(filters)
+    sql = f"SELECT r.id FROM runs r WHERE {conditions} ORDER BY r.started DESC, r.id DESC LIMIT ?"
+    return _rows(con, (at for (at,) in con.execute(sql, (*values, limit)).fetchall()))
+
+
+def by_failure(
+    con: sqlite3.Connection, error: str, line: str, filters: Filters, limit: int
+) -> list[Row]:
+    """Runs that failed with the same words, or at the same line; both first, then the newest."""
+    conditions, values = _conditions(filters)
+    same = [("error", mark(error)), ("line", mark(line))]
+    parts = [f"(r.{column} = ?)" for column, number in same if number is not None]
+    if not parts:
+        return []
+    numbers = [number for _, number in same if number is not None]
+    found: dict[int, tuple[int, float]] = {}
+    for part, number in zip(parts, numbers, strict=True):
+        sql = f"SELECT r.id, r.started FROM runs r WHERE {part} AND {conditions} ORDER BY r.started DESC LIMIT ?"  # noqa: E501 - ours
+        for at, started in con.execute(sql, (number, *values, 4 * limit)):
+            found[at] = (found.get(at, (0, 0.0))[0] + 1, started)
+    best = sorted(found, key=lambda at: (found[at], at), reverse=True)
+    return _rows(con, best[:limit])
+
+
+def next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
+    """The next run of the same task that passed."""
+    found = con.execute(
+        "SELECT r.id FROM runs r WHERE r.task = (SELECT task FROM runs WHERE id = ?) "
+        "AND r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT 1",
+        (row.id, row.started, row.id),
+    ).fetchone()
+    return read(con, found[0]) if found else None
+
+
+def before(con: sqlite3.Connection, row: Row) -> Row | None:
+    """The run of the same task that passed before this one."""
+    found = con.execute(
+        "SELECT r.id FROM runs r WHERE r.task = (SELECT task FROM runs WHERE id = ?) "
+        "AND r.outcome = 'ok' AND (r.started, r.id) < (?, ?) "
+        "ORDER BY r.started DESC, r.id DESC LIMIT 1",
+        (row.id, row.started, row.id),
+    ).fetchone()
+    return read(con, found[0]) if found else None
+
+
+def ids_from(con: sqlite3.Connection, first: str) -> set[str]:
+    """Ids sort by time: those that are not older than this one."""
+    return {at for (at,) in con.execute("SELECT run_id FROM runs WHERE run_id >= ?", (first,))}
+
+
+def by_id(con: sqlite3.Connection, run_id: str) -> Row | None:
+    found = con.execute("SELECT id FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    return read(con, found[0]) if found else None
+
+
+def _rows(con: sqlite3.Connection, ids: Iterable[int]) -> list[Row]:
+    return [row for at in ids if (row := read(con, at)) is not None]
+
+
+def told(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Told]:
+    """The newest that fit, for a digest; oldest first."""
+    conditions, values = _conditions(filters)
+    sql = (
+        f"SELECT r.run_id, t.name, i.name, r.outcome, r.started, d.body FROM runs r "
+        f"JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title "
+        f"JOIN docs d ON d.id = r.id WHERE {conditions} ORDER BY r.started DESC, r.id DESC LIMIT ?"
+    )
+    found = [_told(*row) for row in con.execute(sql, (*values, limit))]
+    return found[::-1]
+
+
+def _told(run_id: str, task: str, title: str, outcome: str, started: float, body: bytes) -> Told:
+    _, _, failure, _, pieces, facts = unpacked(body)
+    errors = [text for field, _, text in pieces if field == "error"]
+    notes = tuple(text for field, _, text in pieces if field == "note")
+    results = tuple((name, value) for kind, name, value in facts if kind == "result")
+    said = errors[0] if errors else ""
+    return Told(run_id, task, title, outcome, started, said, failure, notes, results)
+
+
+def names(con: sqlite3.Connection, kind: str) -> dict[str, int]:
+    found = con.execute("SELECT name, id FROM names WHERE kind = ?", (kind,)).fetchall()
+    return {name: int(at) for name, at in found}
+
+
+def counts(con: sqlite3.Connection) -> tuple[int, int]:
+    """Runs there are, and those only in this folder."""
+    found = con.execute("SELECT count(*), coalesce(sum(local), 0) FROM runs").fetchone()
+    return int(found[0]), int(found[1])
+
+
+def damaged(con: sqlite3.Connection) -> dict[str, str]:
+    return dict(con.execute("SELECT run_id, why FROM damaged ORDER BY run_id").fetchall())
+
+
+def state(con: sqlite3.Connection, key: str) -> str:
+    found = con.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return str(found[0]) if found else ""

@@ -1,0 +1,97 @@
+"""run_find: runs by what they hold, earlier failures of the same kind, and what many came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...errors import UsageError
+from ...runs.quoting import EXPLAINED, inline, quoted
+from ...runs.summary import one_line, took
+from ...runs.telling import Told
+from ...workspace import Workspace
+from ..digest import digest as page_of
+from ..find import Alike, Hit, find, similar
+from ..runs import runs
+from . import texts
+from .caller import Caller
+from .notebooks import inside
+
+SNIPPET = 300  # characters
+RUNNING = 200  # of the newest runs are looked at
+
+
+def search(
+    ws: Workspace,
+    caller: Caller,
+    *,
+    query: str = "",
+    path: str | None = None,
+    outcome: str | None = None,
+    since: str = "",
+    like: str = "",
+    digest: bool = False,
+    limit: int = 10,
+) -> Told:
+    task = ws.named((ws.cwd / inside(ws, path)).resolve()) if path is not None else ""
+    if sum((bool(query), bool(like), digest)) > 1:
+        raise UsageError("query, like and digest are three ways to ask", hint="give one of them")
+    if digest:
+        told = page_of(ws, since=since or "7d", task=task)
+        return _told([quoted(told.text)] if told.runs else [], told.warnings)
+    if like:
+        failures = similar(ws, like, task=task, since=since, limit=limit)
+        return _told([_alike(one) for one in failures.runs], failures.warnings)
+    if outcome == "running":
+        return _told([*_running(ws, task, query)][:limit], ())
+    hits = find(
+        ws,
+        query,
+        task=task,
+        since=since,
+        outcome=(outcome,) if outcome else (),
+        limit=limit,
+    )
+    return _told([_hit(hit) for hit in hits.hits], hits.warnings)
+
+
+def _told(found: list[str], warnings: tuple[str, ...]) -> Told:
+    lines = [f"warning: {inline(warning, 400)}" for warning in warnings]
+    if not found:
+        return Told("\n".join([*lines, "no such run"]))
+    if any(line.startswith("|") for one in found for line in one.split("\n")):
+        lines.append(EXPLAINED)
+    return Told(texts.bounded([*lines, *found], "narrow it: say more words, a path or since"))
+
+
+def _hit(hit: Hit) -> str:
+    by = f"  by {one_line(hit.by)}" if hit.by else ""
+    head = f"{hit.run_id}  {hit.outcome}  {took(hit.duration)}  {one_line(hit.task)}{by}"
+    rows = [head, f"  {inline(hit.summary, SNIPPET)}"] if hit.summary else [head]
+    for spot in hit.spots:
+        cell = f" of cell {one_line(spot.cell)}" if spot.cell else ""
+        rows.append(f"  {spot.field}{cell}: {inline(spot.snippet, SNIPPET)}")
+    if hit.missing:
+        rows.append(f"  without: {inline(' '.join(hit.missing))}")
+    return "\n".join(rows)
+
+
+def _alike(one: Alike) -> str:
+    rows = [_hit(one.hit), f"  {one.why}"]
+    fix = one.fix
+    if fix is None:
+        return "\n".join([*rows, "  no later run of it has passed"])
+    rows.append(f"  what passed next: run_show(run={fix.run_id!r})")
+    rows += [
+        f"  parameter {one_line(name)}: {inline(repr(old))} became {inline(repr(new))}"
+        for name, (old, new) in fix.parameters.items()
+    ]
+    return "\n".join([*rows, quoted(fix.diff)] if fix.diff else rows)
+
+
+def _running(ws: Workspace, task: str, query: str) -> Iterator[str]:
+    """What is under way is in no index yet."""
+    for found in runs(ws, RUNNING):
+        known = " ".join(str(found[key] or "") for key in ("run_id", "task", "title"))
+        wanted = all(word in known.casefold() for word in query.casefold().split())
+        if found["outcome"] == "running" and task in ("", found["task"]) and wanted:
+            yield f"{found['run_id']}  running  {one_line(found['task'] or '')}"

@@ -1,0 +1,177 @@
+"""notebook_create, notebook_read, notebook_edit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ...document import params
+from ...document.edit import Address
+from ...document.lint import Finding, lint
+from ...document.model import Cell, Document
+from ...errors import DocumentError, UsageError
+from ...runs.printed import plain, visible
+from ...runs.quoting import MARK
+from ...runs.telling import Told
+from ...workspace import Workspace
+from ..edit import Edit, edit, stale_in_sessions
+from ..new import new
+from ..read import read
+from . import texts
+from .caller import Caller
+
+
+def inside(ws: Workspace, path: str) -> str:
+    """The path, if it leads to a place in the workspace that is not git's or Quire's own."""
+    full = Path(os.path.normpath(ws.cwd / path))
+    try:
+        there = full.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{path!r} is not a path: {error}", hint="check it") from error
+    root = ws.root.resolve()
+    if not there.is_relative_to(root):
+        raise UsageError(
+            f"{path} lies outside of the workspace {ws.root}",
+            hint="name a notebook in it by its path from there",
+        )
+    if {part.casefold() for part in there.relative_to(root).parts} & {".git", ".quire"}:
+        raise UsageError(f"{path} is none of your notebooks", hint="choose another place")
+    return path
+
+
+def create(
+    ws: Workspace, caller: Caller, *, task_description: str, path: str | None = None
+) -> Told:
+    made = new(ws, task_description, path=inside(ws, path) if path is not None else None)
+    name = ws.named(made.path)
+    by = "a model" if made.drafted_by == "model" else "rules"
+    lines = [f"created {name}, drafted by {by}"]
+    if made.note:
+        lines.append(f"note: {plain(made.note)}")
+    lines += [
+        f"waits for you: cell {one.index} ({one.cell_id}): {plain(one.what)}"
+        for one in made.waiting
+    ]
+    if made.waiting:
+        lines.append(f'next: notebook_edit(path="{name}", cell="…", new_source="…")')
+    return texts.above("\n".join(lines), listing(ws, caller, name))
+
+
+def show(ws: Workspace, caller: Caller, *, path: str, cells: str | None = None) -> Told:
+    return listing(ws, caller, inside(ws, path), cells)
+
+
+def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) -> Told:
+    source = read(ws, path)
+    document = source.document
+    remember(ws, caller, source.path, document)
+    chosen = range(len(document.cells)) if cells is None else places(document, cells)
+    lines = [f"{ws.named(source.path)}: {len(document.cells)} cells"]
+    lines += [f"parameter {plain(str(p))}" for p in params.declared(document)]
+    lines += findings(lint(document))
+    for name, behind in stale_in_sessions(ws, source.path, document).items():
+        lines.append(f"session {name} is open on it{_stale(behind)}")
+    for at in chosen:
+        lines.append(cell_text(document.cells[at], at))
+    rest = f'notebook_read(path="{ws.named(source.path)}", cells="…")'
+    return Told(texts.bounded(lines, rest))
+
+
+def cell_text(cell: Cell, at: int) -> str:
+    tags = f"  tags: {', '.join(cell.tags)}" if cell.tags else ""
+    head = f"[{at}] {cell.kind} {cell.id}  {cell.title}{tags}"
+    return (
+        f"{plain(head).rstrip()}\n{_marked(cell.source)}" if cell.source else plain(head).rstrip()
+    )
+
+
+def _marked(source: str) -> str:
+    """As it is, for whoever wants to change it; no line of it can pass for one of ours."""
+    return "\n".join(f"{MARK}{line}" for line in visible(source).split("\n"))
+
+
+def places(document: Document, what: str) -> list[int]:
+    """`3`, an id, a title, or `3-7`, `3-`."""
+    start, dash, end = what.partition("-")
+    if dash and start.isdigit() and (end == "" or end.isdigit()):
+        last = min(int(end or len(document.cells) - 1), len(document.cells) - 1)
+        if int(start) > last:
+            raise DocumentError(
+                f"there are no cells {what}: it has {len(document.cells)}",
+                hint=f"use indexes from 0 to {len(document.cells) - 1}",
+            )
+        return list(range(int(start), last + 1))
+    return [document.find(what)]
+
+
+def findings(found: list[Finding]) -> list[str]:
+    lines = [
+        f"{one.kind}: cell {one.index} ({one.cell_id}), line {one.line}: {plain(one.message)}"
+        for one in found[: texts.SHOWN]
+    ]
+    if len(found) > texts.SHOWN:
+        lines.append(f"… and {len(found) - texts.SHOWN} more findings")
+    return lines
+
+
+def remember(ws: Workspace, caller: Caller, path: Path, document: Document) -> None:
+    """What this caller knows of the notebook, so that a place means the cell it has seen there."""
+    if caller.name:
+        ids = tuple(cell.id for cell in document.cells)
+        ws.engine.seen.put(caller.name, path, ids)
+
+
+def change(
+    ws: Workspace,
+    caller: Caller,
+    *,
+    path: str,
+    cell: Address,
+    expect: str | None = None,
+    **wish: Any,
+) -> Told:
+    full = read(ws, inside(ws, path)).path
+    known = ws.engine.seen.get(caller.name, full)
+    at = _place(cell)
+    if expect is None and known is not None and at is not None and -len(known) <= at < len(known):
+        expect = known[at]
+    try:
+        done = edit(ws, path, cell, expect=expect, **wish)
+    except DocumentError:
+        # The refusal shows the text as it is now: from here on that is what the caller has read.
+        remember(ws, caller, full, read(ws, path).document)
+        raise
+    remember(ws, caller, full, done.edited.document)
+    return Told(_told(ws, done))
+
+
+def _place(cell: Address) -> int | None:
+    if isinstance(cell, int):
+        return cell
+    return int(cell) if cell.lstrip("-").isdigit() and len(cell) < 6 else None
+
+
+def _told(ws: Workspace, done: Edit) -> str:
+    edited = done.edited
+    name = ws.named(done.path)
+    if not edited.diff:
+        return f"unchanged: {name} already says that"
+    lines = [f"edited {name}"]
+    if edited.cell_id:
+        lines = [f"edited {name}: cell {edited.index} is now {edited.cell_id}"]
+    if edited.replaced:
+        lines.append(f"replaced {edited.replaced} times")
+    lines.append(_marked(edited.diff.rstrip("\n")))
+    lines += findings(list(done.findings))
+    for session, behind in done.stale.items():
+        lines.append(f"session {session} is open on it{_stale(behind)}")
+    return texts.bounded(lines, f'notebook_read(path="{name}")')
+
+
+def _stale(behind: Any) -> str:
+    if not behind:
+        return ""
+    shown = [f"cell {at}: {plain(why)}" for at, _, why in behind[: texts.SHOWN]]
+    more = f", and {len(behind) - len(shown)} more" if len(behind) > len(shown) else ""
+    return f"; stale there: {'; '.join(shown)}{more}"

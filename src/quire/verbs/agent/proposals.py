@@ -1,0 +1,72 @@
+"""notebook_commit and notebook_pr."""
+
+from __future__ import annotations
+
+from ...runs.summary import one_line
+from ...runs.telling import Told
+from ...workspace import Workspace
+from ..commit import commit as make
+from ..propose import propose
+from . import texts
+from .caller import Caller
+from .notebooks import inside
+
+
+def commit(
+    ws: Workspace,
+    caller: Caller,
+    *,
+    path: str,
+    message: str,
+    branch: str | None = None,
+    push: bool | None = None,
+) -> Told:
+    done = make(ws, [inside(ws, path)], message, branch=branch, push=push)
+    if done.commit is None:
+        first = f"nothing to commit: {path} is in the current commit as it is"
+    else:
+        new = " (new)" if done.created else ""
+        first = f"committed {done.commit[:10]} on {one_line(done.branch)}{new}"
+        first += f", pushed to {one_line(done.pushed)}" if done.pushed else ", not pushed"
+    lines = [first, *(f"  {one_line(name)}" for name in done.paths)]
+    lines += [f"warning: {one_line(warning)}" for warning in done.warnings]
+    lines += [
+        f"{found.kind}: {one_line(name)}, cell {found.index}, line {found.line}: "
+        f"{one_line(found.message)}"
+        for name, found in done.findings[: texts.SHOWN]
+    ]
+    if done.commit is not None:
+        lines.append(
+            f'Next: notebook_pr(branch="{one_line(done.branch)}", title="…", description="…")'
+        )
+    return Told("\n".join(lines))
+
+
+def pr(
+    ws: Workspace,
+    caller: Caller,
+    *,
+    branch: str,
+    title: str,
+    description: str,
+    base: str | None = None,
+    run: str | None = None,
+) -> Told:
+    done = propose(ws, title=title, body=description, branch=branch, base=base, run=run)
+    found = done.proposal
+    what = "opened" if done.created else "updated"
+    into = f"{one_line(found.branch)} into {one_line(found.base)}"
+    lines = [f"{what} proposal {found.number}: {into}"]
+    if found.url:
+        lines.append(one_line(found.url))
+    for task in done.tasks:
+        name = one_line(task.file.path)
+        if task.file.new is None:
+            lines.append(f"  {name}: removed")
+        elif task.ran is None or task.verdict is None:
+            lines.append(f"  {name}: no archived run of this version; notebook_execute it first")
+        else:
+            outcome = task.ran.record.outcome
+            lines.append(f"  {name}: {outcome}, {one_line(task.verdict.line)}")
+    lines += [f"warning: {one_line(warning)}" for warning in done.warnings]
+    return Told("\n".join(lines))

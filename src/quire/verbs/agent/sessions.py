@@ -1,0 +1,280 @@
+"""notebook_session: a live kernel for a notebook."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...errors import DocumentError, UsageError
+from ...executors.given import Given
+from ...runs.events import Event
+from ...runs.printed import plain
+from ...runs.quoting import quoted
+from ...runs.summary import took
+from ...runs.telling import StaleCell, Told, tell_cells
+from ...workspace import LiveSession, Workspace
+from .. import session as sessions
+from ..promote import promote as make_task
+from ..restore import restore as bring_back
+from ..tell import tell_session_lines
+from . import texts
+from .caller import Caller
+from .notebooks import inside
+from .runs import LONGEST, limit
+
+NOT_UNDONE = "What was done outside the kernel (files, network) is not undone."
+
+
+class _Never:
+    """What a cell is not called off by: an agent interrupts it."""
+
+    def is_set(self) -> bool:
+        return False
+
+
+def act(ws: Workspace, caller: Caller, *, action: str, **given: Any) -> Told:
+    allowed, needed, do = _ACTIONS[action]
+    extra = set(given) - {"path", "session"} - set(allowed)
+    if extra:
+        raise UsageError(
+            f"{action} takes no {', '.join(sorted(extra))}",
+            hint=f"it takes {', '.join(('path or session', *allowed))}",
+        )
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise UsageError(f"{action} needs {', '.join(missing)}", hint="give it")
+    return do(ws, caller, given)
+
+
+def _named(ws: Workspace, given: dict[str, Any]) -> str:
+    if "session" in given:
+        return str(given["session"])
+    if "path" not in given:
+        raise UsageError("which session?", hint="give session, its name, or path, its notebook")
+    path = inside(ws, str(given["path"]))
+    return path if "/" in path or "." in path else f"./{path}"
+
+
+def _open(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    if "path" not in given:
+        raise UsageError("open needs path", hint="the notebook's")
+    path = inside(ws, str(given["path"]))
+    info = sessions.open_session(ws, path, given.get("parameters"), name=given.get("session"))
+    others = [
+        one.name for one in sessions.sessions(ws) if one.task == info.task and one.name != info.name
+    ]
+    also = f"\nalso open on it: {', '.join(others)}" if others else ""
+    step = f'notebook_session(action="exec", session="{info.name}", cells="all")'
+    return Told(
+        f"session {info.name} is open on {info.task} (epoch {info.epoch}); nothing has run yet"
+        f"{also}\nNext: {step}"
+    )
+
+
+def _exec(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    if ("cells" in given) == ("code" in given):
+        raise UsageError("exec takes cells or code", hint='cells="all", or code="df.head()"')
+    name, opened = _opened(ws, caller, given)
+    live = sessions.find(ws, name)
+    what = str(given["cells"]) if "cells" in given else None
+    events = sessions.execute(
+        ws, name, what, _Never(), code=given.get("code"), cell_timeout=limit(given, "cell_timeout")
+    )
+    return texts.above(opened, _begin(ws, caller, live, events, given.get("wait")))
+
+
+def _opened(ws: Workspace, caller: Caller, given: dict[str, Any]) -> tuple[str, str]:
+    """The session meant; one is opened where a notebook has none yet."""
+    name = _named(ws, given)
+    if "session" not in given:
+        path = (ws.cwd / name).resolve()
+        open_on = [s for s in sessions.sessions(ws) if (ws.root / s.task).resolve() == path]
+        if not open_on:
+            info = sessions.open_session(ws, name, given.get("parameters"))
+            return info.name, f"opened session {info.name} on {info.task}"
+    if "parameters" in given:
+        raise UsageError(
+            "the session is open, with the parameters it was given then",
+            hint="open another one with these, or close it first",
+        )
+    return sessions.named(ws, name), ""
+
+
+def _begin(
+    ws: Workspace, caller: Caller, live: LiveSession, events: Iterator[Event], wait: float | None
+) -> Told:
+    name = live.session.name
+    given = Given(name)
+    if live.session.busy:
+        next(events)  # refused, with the reason
+    ws.engine.given[name] = given
+    given.follow(events)
+    return _followed(ws, caller, live, given, wait)
+
+
+def _followed(
+    ws: Workspace, caller: Caller, live: LiveSession, given: Given, wait: float | None
+) -> Told:
+    seconds = ws.config.answer_within if wait is None else min(wait, LONGEST)
+    deadline = time.monotonic() + seconds
+    began = 0
+    while not caller.left():
+        left = min(0.5, deadline - time.monotonic())
+        if left <= 0 or given.wait(left, began):
+            break
+        if given.began > began:
+            began = given.began
+            caller.progress(began - 1, 0, f"cell {began}")
+    return _tell(ws, live, given)
+
+
+def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
+    answer, over = given.answer(), given.over
+    if given.error is not None and not answer.cells:
+        raise given.error
+    told = tell_cells(
+        answer,
+        session=given.name,
+        task=ws.named(live.path),
+        epoch=live.session.epoch,
+        stale=_stale(ws, live) if over else (),
+        running=not over,
+    )
+    lines = []
+    if answer.replaced is not None:
+        step = f'notebook_session(action="restore", session="{given.name}")'
+        lines.append(f"to run again what the lost kernel had run: {step}")
+    if not over:
+        step = f'notebook_session(action="wait", session="{given.name}")'
+        lines.append(f'it goes on by itself; next: {step}, or action="interrupt"')
+    if given.error is not None:
+        lines.append(texts.error(given.error).text)
+    text = "\n".join([told.text, *lines])
+    return Told(text, told.pictures, told.failed or given.error is not None)
+
+
+def _stale(ws: Workspace, live: LiveSession) -> list[StaleCell]:
+    if not live.session.executions:
+        return []
+    try:
+        states = sessions.states(ws, live)
+    except DocumentError:  # the file may be gone by now; what ran is told all the same
+        return []
+    return [StaleCell(s.index, s.cell.id, s.reason) for s in states if s.state == "stale"]
+
+
+def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    live = sessions.find(ws, _named(ws, given))
+    name = live.session.name
+    latest = ws.engine.given.get(name)
+    if latest is None:
+        lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
+        return Told(f"session {name} has nothing to wait for{plain(lost)}")
+    return _followed(ws, caller, live, latest, given.get("wait"))
+
+
+def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    live = sessions.find(ws, _named(ws, given))
+    found = sessions.variables(ws, live.session.name)
+    lines = [f"session {live.session.name}, epoch {live.session.epoch}: {len(found)} variables"]
+    for one in found:
+        size = f"  {one['size']}" if one["size"] else ""
+        lines.append(quoted(f"{one['name']}: {one['type']}{size}  {one['value']}"[:400]))
+    return Told(texts.bounded(lines, 'exec code="print(…)"'))
+
+
+def _output(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    name = sessions.find(ws, _named(ws, given)).session.name
+    stream, lines = given.get("stream", "stdout"), given.get("lines", "")
+    return Told(tell_session_lines(ws, name, str(given["cell"]), stream, lines))
+
+
+def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    live = sessions.find(ws, _named(ws, given))
+    name = live.session.name
+    event, states = sessions.rewind(ws, name, str(given["cell"]))
+    left = len(live.session.executions)
+    behind = [f"stale: [{s.index}] {plain(s.reason)}" for s in states if s.state == "stale"]
+    first = f"session {name} is as it was before #{event.order}; {left} executions stand"
+    return Told("\n".join([first, NOT_UNDONE, *behind[: texts.SHOWN]]))
+
+
+def _interrupt(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    name = sessions.find(ws, _named(ws, given)).session.name
+    running = sessions.interrupt(ws, name)
+    said = "interrupted" if running else "nothing was running in"
+    return Told(f"{said} session {name}")
+
+
+def _restart(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    name = sessions.find(ws, _named(ws, given)).session.name
+    event = sessions.restart(ws, name)
+    ws.engine.given.pop(name, None)
+    return Told(f"session {name} has a fresh kernel (epoch {event.epoch}); nothing has run in it")
+
+
+def _restore(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    live = sessions.find(ws, _named(ws, given))
+    events = bring_back(ws, live.session.name, _Never())
+    return _begin(ws, caller, live, events, given.get("wait"))
+
+
+def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    live = sessions.find(ws, _named(ws, given))
+    target = inside(ws, str(given.get("to") or ws.named(live.path)))
+    stop = _Left(caller.cancelled)
+    made = make_task(ws, live.session.name, target, stop, force=bool(given.get("force")))
+    if made.path is None:
+        return Told(
+            f"not written: {plain(made.difference)}\nthe clean run is {made.run_id}", (), True
+        )
+    return Told(f"written: {ws.named(made.path)}, as the clean run {made.run_id} saw it too")
+
+
+class _Left:
+    def __init__(self, asked: Callable[[], bool]) -> None:
+        self._asked = asked
+
+    def is_set(self) -> bool:
+        return self._asked()
+
+
+def _close(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    name = sessions.named(ws, _named(ws, given))
+    sessions.close(ws, name)
+    ws.engine.given.pop(name, None)
+    return Told(f"closed session {name}")
+
+
+def _list(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
+    lines = []
+    for one in sessions.sessions(ws):
+        idle = "" if one.idle is None else f"  idle {took(one.idle)}"
+        lines.append(
+            f"{one.name}  {one.state}  epoch {one.epoch}  {one.ran} ran{idle}  {plain(one.task)}"
+        )
+        lines += [
+            f"  {plain(note)}"
+            for note in (one.warning, one.lost and f"its state is gone: {one.lost}")
+            if note
+        ]
+    return Told("\n".join(lines) or "no session is open")
+
+
+_Do = Callable[[Workspace, Caller, dict[str, Any]], Told]
+# What each takes besides path and session, what of it it needs, and how it is done.
+_ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], _Do]] = {
+    "open": (("parameters",), (), _open),
+    "exec": (("cells", "code", "parameters", "cell_timeout", "wait"), (), _exec),
+    "wait": (("wait",), (), _wait),
+    "vars": ((), (), _vars),
+    "rewind": (("cell",), ("cell",), _rewind),
+    "output": (("cell", "stream", "lines"), ("cell",), _output),
+    "interrupt": ((), (), _interrupt),
+    "restart": ((), (), _restart),
+    "restore": (("wait",), (), _restore),
+    "promote": (("to", "force"), (), _promote),
+    "close": ((), (), _close),
+    "list": ((), (), _list),
+}

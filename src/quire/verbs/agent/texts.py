@@ -1,0 +1,39 @@
+"""What the tools say in their own words: short, the facts first."""
+
+from __future__ import annotations
+
+from ...errors import QuireError
+from ...runs.printed import plain
+from ...runs.telling import Limits, Told
+
+SHOWN = 20
+PART = 2_000  # characters that are worth showing of something longer
+
+
+def error(problem: QuireError) -> Told:
+    again = "\nTrying again may help." if problem.retryable else ""
+    hint = f"\nhint: {plain(problem.hint)}" if problem.hint else ""
+    return Told(f"error ({problem.code}): {plain(problem.message)}{hint}{again}", (), True)
+
+
+def bounded(lines: list[str], rest: str, room: int = Limits().whole) -> str:
+    """As many as fit; `rest` says how to see the others. Of a very long one, its beginning."""
+    room -= len(rest) + 200
+    out: list[str] = []
+    for at, line in enumerate(lines):
+        if len(line) < room:
+            out.append(line)
+            room -= len(line) + 1
+            continue
+        if room > PART:
+            shown = line[:room].rpartition("\n")[0] or line[:room]
+            out.append(f"{shown}\n… {len(line) - len(shown):,} more characters of it are not shown")
+            at += 1
+        if at < len(lines):
+            out.append(f"… {len(lines) - at} more: {rest}")
+        break
+    return "\n".join(out)
+
+
+def above(first: str, told: Told) -> Told:
+    return Told(f"{first}\n{told.text}", told.pictures, told.failed) if first else told

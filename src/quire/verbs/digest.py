@@ -1,0 +1,51 @@
+"""What many runs came to, on one page, for whoever comes new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ..errors import UsageError
+from ..runs.digest import digest as render
+from ..store import searching
+from ..store.archive import DIGEST, is_run_id, run_folder
+from ..workspace import Workspace
+from .find import asked_of, narrowing, warnings_of
+from .index import Progress, silent
+
+MOST = 20_000  # runs
+KEPT = "30d"  # how far back the page in the archive goes
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    text: str  # Markdown
+    runs: int
+    place: str = ""  # where it was written, if it was
+    warnings: tuple[str, ...] = ()
+
+
+def digest(
+    ws: Workspace,
+    *,
+    since: str = "7d",
+    until: str = "",
+    task: str = "",
+    write: bool = False,
+    now: datetime | None = None,
+    progress: Progress = silent,
+) -> Digest:
+    """`write`: the page of the last 30 days, into the archive, where everybody finds it."""
+    if write and (task or until):
+        raise UsageError(f"{DIGEST} is about all tasks, up to now", hint="quire digest --write")
+    now = now or datetime.now(UTC)
+    narrow = narrowing(task, KEPT if write else since, until, (), "", (), (), now)
+    caught, runs = asked_of(ws, lambda con: searching.told(con, narrow(con), MOST), progress)
+    text = render(runs, _link)
+    place = ws.archive.write_digest(text.encode("utf-8", "replace")) if write else ""
+    return Digest(text, len(runs), place, warnings_of(caught))
+
+
+def _link(run_id: str) -> str:
+    """From the top of the archive."""
+    return f"{run_folder(run_id)}/notebook.ipynb" if is_run_id(run_id) else ""

@@ -1,0 +1,302 @@
+"""The index over all runs: brought up to date, made anew, looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ..errors import QuireError
+from ..runs.archived import read_record
+from ..runs.indexed import Indexed, indexed
+from ..store import journal, searching
+from ..store.archive import News, Place
+from ..store.index import BadIndex, Index
+from ..store.indexwriter import Writer
+from ..workspace import STATE, Workspace
+
+BATCH = 500  # runs that become visible together
+LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+
+
+def silent(done: int, total: int) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class Caught:
+    """What catching up came to."""
+
+    added: int = 0
+    removed: int = 0
+    behind: int = 0  # runs that somebody else is adding at this moment
+    damaged: dict[str, str] = field(default_factory=dict)
+    message: str = ""  # why everything was made anew
+
+
+def index_of(ws: Workspace) -> Index:
+    return Index(ws.root / STATE)
+
+
+def catch_up(ws: Workspace, progress: Progress = silent) -> Caught:
+    """Add what the archive has and the index has not. One that is of no use is made anew."""
+    index = index_of(ws)
+    try:
+        with index.reading() as con:
+            where = searching.state(con, "where")
+            state = searching.state(con, "state")
+        if where != ws.archive.where:
+            raise BadIndex(f"was of {where or 'nothing'}")
+        return _catch_up(ws, index, state, progress)
+    except BadIndex as error:
+        return _anew(ws, index, error, progress)
+
+
+def _anew(ws: Workspace, index: Index, why: BadIndex, progress: Progress) -> Caught:
+    message = ""
+    if index.path.exists():
+        aside = index.set_aside()
+        message = f"the index {why} and was made anew"
+        message += f"; the old one is {STATE}/{aside}" if aside else ""
+    done = rebuild(ws, progress)
+    done.message = message
+    return done
+
+
+def _catch_up(ws: Workspace, index: Index, state: str, progress: Progress) -> Caught:
+    news = _news(ws, state)
+    if news.state == state and not news.whole and not _local(ws, index):
+        return Caught(damaged=_damaged(index))
+    done = Caught()
+    with index.writing() as writer:
+        if writer is None:
+            done.behind = len(news.added)
+        else:
+            # Somebody else may have done it since.
+            news = _news(ws, searching.state(writer.con, "state"))
+            _apply(ws, writer, news, done, progress)
+    done.damaged = _damaged(index)
+    return done
+
+
+def _news(ws: Workspace, state: str) -> News:
+    if not ws.config.archive.enabled and not state:
+        return News("")
+    return ws.archive.news(state)
+
+
+def _apply(ws: Workspace, writer: Writer, news: News, done: Caught, progress: Progress) -> None:
+    con = writer.con
+    places: Sequence[Place] = news.added
+    gone = list(news.removed)
+    if news.whole:
+        here = {run_id for (run_id,) in con.execute("SELECT run_id FROM runs WHERE local = 0")}
+        here |= searching.damaged(con).keys()
+        gone = sorted(here - {place.run_id for place in places})
+        places = [place for place in places if place.run_id not in here]
+    for at, batch in enumerate(_batches(_read(ws, places, writer.versions))):
+        with _transaction(writer):
+            done.added += _put(writer, batch)
+        progress(min(len(places), (at + 1) * BATCH), len(places))
+    with _transaction(writer):
+        done.removed += writer.remove(gone)
+        done.added += writer.add(_local_runs(ws, writer), local=True)
+        writer.set("state", news.state)
+
+
+@contextlib.contextmanager
+def _transaction(writer: Writer) -> Iterator[None]:
+    writer.con.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        writer.con.execute("ROLLBACK")
+        raise
+    writer.con.execute("COMMIT")
+
+
+def rebuild(ws: Workspace, progress: Progress = silent) -> Caught:
+    """From the archive alone. Until it is done the old one is there."""
+    done = Caught()
+    index = index_of(ws)
+    with index.rebuilding() as writer:
+        writer.set("where", ws.archive.where)
+        news = _news(ws, "")
+        places = news.added
+        # The database works while the next runs are read: it needs no turn of Python's for that.
+        for at, batch in enumerate(ahead(_batches(_read(ws, places, writer.versions)))):
+            done.added += _put(writer, batch)
+            progress(min(len(places), (at + 1) * BATCH), len(places))
+        done.added += writer.add(_local_runs(ws, writer), local=True)
+        writer.set("state", news.state)
+    done.damaged = _damaged(index)
+    return done
+
+
+Read = tuple[str, Indexed | None, str]  # the run, what is indexed of it, else why nothing is
+
+
+def _read(ws: Workspace, places: Sequence[Place], known: Container[bytes]) -> Iterator[Read]:
+    for run_id, files in ws.archive.read(places):
+        yield read_indexed(run_id, files, known)
+
+
+def read_indexed(run_id: str, files: dict[str, bytes], known: Container[bytes]) -> Read:
+    try:
+        record = read_record(files)
+        if record.run_id != run_id:
+            return run_id, None, f"its record says that it is {record.run_id!r}"
+        return run_id, indexed(record, known), ""
+    except KeyError as error:
+        return run_id, None, f"{error} is missing"
+    except _UNREADABLE as error:
+        return run_id, None, f"{type(error).__name__}: {error}"
+
+
+def _put(writer: Writer, batch: list[Read]) -> int:
+    for run_id, found, why in batch:
+        if found is None:
+            writer.damage(run_id, why)
+    return writer.add(found for _, found, _ in batch if found is not None)
+
+
+def ahead(items: Generator[T, None, None]) -> Iterator[T]:
+    """The same, made in a thread of its own while the one before is used."""
+    found: queue.Queue[tuple[bool, Any]] = queue.Queue(4)
+    enough = threading.Event()
+
+    def give(done: bool, item: Any) -> None:
+        while not enough.is_set():
+            with contextlib.suppress(queue.Full):
+                return found.put((done, item), timeout=0.1)
+
+    def make() -> None:
+        try:
+            with contextlib.closing(items):
+                for item in items:
+                    give(False, item)
+                    if enough.is_set():
+                        return
+            give(True, None)
+        except BaseException as error:  # noqa: BLE001 - raised where it is used
+            give(True, error)
+
+    making = threading.Thread(target=make, name="quire-index", daemon=True)
+    making.start()
+    try:
+        while True:
+            done, item = found.get()
+            if done and item is not None:
+                raise item
+            if done:
+                return
+            yield item
+    finally:
+        enough.set()
+        making.join()
+
+
+def _batches(items: Iterable[Read]) -> Generator[list[Read], None, None]:
+    batch: list[Read] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+# Runs that are only in this folder: archiving is off, or they are still owed.
+
+
+def _local(ws: Workspace, index: Index) -> bool:
+    """Whether there are any that the index has not."""
+    with index.reading() as con:
+        return any(True for _ in _unknown(ws, con))
+
+
+def _unknown(ws: Workspace, con: sqlite3.Connection) -> Iterator[str]:
+    names = _newest_local(ws)
+    known = searching.ids_from(con, names[-1]) if names else set()
+    for run_id in names:
+        if run_id not in known and _is_over(ws, run_id):
+            yield run_id
+
+
+def _newest_local(ws: Workspace) -> list[str]:
+    root = ws.runs.root
+    try:
+        names = [path.name for path in root.iterdir()]
+    except OSError:
+        return []
+    return sorted(names, reverse=True)[:LOCAL]
+
+
+def _is_over(ws: Workspace, run_id: str) -> bool:
+    folder = ws.runs.root / run_id
+    return (
+        (folder / "events.jsonl").exists()
+        and not (folder / "archived.json").exists()
+        and not journal.is_live(folder / "events.jsonl")
+    )
+
+
+def _local_runs(ws: Workspace, writer: Writer) -> list[Indexed]:
+    found: list[Indexed] = []
+    for run_id in _unknown(ws, writer.con):
+        with contextlib.suppress(QuireError, OSError, *_UNREADABLE):
+            record = ws.runs.read(ws.runs.find(run_id))
+            if record.run_id == run_id:
+                found.append(indexed(record))
+    return found
+
+
+def _damaged(index: Index) -> dict[str, str]:
+    with index.reading() as con:
+        return searching.damaged(con)
+
+
+def later(ws: Workspace) -> None:
+    """Have it caught up when nobody waits: in a host."""
+    if ws.engine.outlives:
+        ws.engine.later(f"index of {ws.root}", lambda: _quietly(ws))
+
+
+def _quietly(ws: Workspace) -> None:
+    """Only what is there is kept up: the first search makes one, and says so."""
+    if index_of(ws).path.exists():
+        catch_up(ws)
+
+
+def status(ws: Workspace) -> dict[str, Any]:
+    """What the index has, what it lacks and what it cannot read. Changes nothing."""
+    index = index_of(ws)
+    told: dict[str, Any] = {
+        "path": ws.named(index.path),
+        "archive": ws.archive.where,
+        "problem": "",
+        "runs": 0,
+        "local": 0,
+        "behind": 0,
+        "size": index.size(),
+        "damaged": {},
+    }
+    state = ""
+    try:
+        with index.reading() as con:
+            told["runs"], told["local"] = searching.counts(con)
+            told["damaged"] = searching.damaged(con)
+            state = searching.state(con, "state")
+    except BadIndex as error:
+        told["problem"] = str(error)
+    told["behind"] = len(_news(ws, state).added)
+    return told

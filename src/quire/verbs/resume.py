@@ -1,0 +1,97 @@
+"""Take up a run that waits for a person: from the state it left, or by running again what ran."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..document.logbook import APPROVE
+from ..errors import UsageError
+from ..executors.approval import Do
+from ..executors.local import Cancel
+from ..executors.resume import can_resume
+from ..runs.record import Record
+from ..workspace import Workspace
+from .replay import as_it_was, folder_of, kernel_of
+from .run import Errand, NotebookExecutor
+from .runs import find
+
+Decision = Literal["", "run", "skip"]
+
+
+def prepare(
+    workspace: Workspace,
+    run: str,
+    *,
+    decision: Decision = "",
+    step: bool = False,
+    timeout: float | None = None,
+    archives: bool | None = None,
+    cancel: Cancel | None = None,
+) -> tuple[NotebookExecutor, tuple[str, ...]]:
+    """The run that goes on, and what a reader should know of how it does. `decision` is what
+    becomes of the step that waits; empty: a person is asked."""
+    found = find(workspace, run)
+    old = found.record
+    if old.outcome != "paused":
+        raise UsageError(
+            f"{old.run_id} does not wait for anybody: it is {old.outcome}",
+            hint=f"after a failure: quire run {old.task} --resume {old.run_id}",
+        )
+    notes: list[str] = []
+    waits = _waiting(old)
+    decided = {} if waits is None else _decided(old)
+    if waits is not None and decision:
+        decided[waits] = decision
+    errand = Errand(old.request, dict(old.plan.get("sources") or {}), step=step, decided=decided)
+    again = as_it_was(workspace, found)
+    workspace.engine.tidy()
+    kept = workspace.engine.kept.get(old.run_id)
+    limits = old.plan.get("limits") or {}
+    limit = timeout if timeout is not None else limits.get("timeout")
+    if kept is not None and can_resume(kept) and kept.path == again.source.path:
+        execution = NotebookExecutor(
+            again.source.path,
+            workspace=workspace,
+            resume=old.run_id,
+            cell_timeout=limits.get("cell_timeout"),
+            timeout=limit,
+            archives=archives,
+            cancel=cancel,
+            again=again,
+            errand=errand,
+        )
+        return execution, ()
+    notes.append(f"the state of {old.run_id} is gone: what ran before runs again")
+    kernel, python = kernel_of(old, notes)
+    execution = NotebookExecutor(
+        again.source.path,
+        workspace=workspace,
+        cwd=folder_of(workspace, old, notes),
+        kernel=kernel,
+        python=python,
+        cell_timeout=limits.get("cell_timeout"),
+        timeout=limit,
+        archives=archives,
+        cancel=cancel,
+        again=again,
+        errand=errand,
+    )
+    return execution, tuple(notes)
+
+
+def _waiting(old: Record) -> str | None:
+    """The step that waits: the first that has not run."""
+    code = (cell for cell in old.cells if cell.kind == "code")
+    return next((cell.id for cell in code if cell.status == "not run"), None)
+
+
+def _decided(old: Record) -> dict[str, Do]:
+    """What a person said of the steps before it holds."""
+    asked = {one.cell for one in old.asked if one.kind == "approval"}
+    out: dict[str, Do] = {}
+    for cell in old.cells:
+        if cell.kind != "code" or cell.status == "not run":
+            continue
+        if cell.id in asked or APPROVE in cell.tags:
+            out[cell.id] = "skip" if cell.status == "skipped" else "run"
+    return out

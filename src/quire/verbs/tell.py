@@ -1,0 +1,199 @@
+"""A run as an agent reads it: what it gave, why it failed, any lines of any stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import DocumentError, UsageError
+from ..runs.answering import answer_of
+from ..runs.excerpt import Whole
+from ..runs.record import CellRecord, Record
+from ..runs.steps import Say, Step, as_tool
+from ..runs.teller import Limits
+from ..runs.telling import Told, tell_run
+from ..runs.told_lines import FIRST, Lines, asked_lines, tell_lines
+from ..runs.told_outputs import STREAMS, stream_of
+from ..store import journal
+from ..store.runs import RunFolder
+from ..workspace import Workspace
+from .runs import Found, find
+from .session import named
+
+BLOCK = 1 << 20
+
+
+def tell(
+    workspace: Workspace,
+    run: str,
+    *,
+    cell: str = "",
+    stream: str = "",
+    lines: str = "",
+    result: str = "",
+    limits: Limits | None = None,
+    say: Say = as_tool,
+) -> Told:
+    """The run; or of it one cell, lines of one stream of a cell, or one named result."""
+    found = find(workspace, run)
+    return tell_found(found, cell, stream, lines, result, limits=limits, say=say)
+
+
+def tell_found(
+    found: Found,
+    cell: str = "",
+    stream: str = "",
+    lines: str = "",
+    result: str = "",
+    *,
+    limits: Limits | None = None,
+    say: Say = as_tool,
+) -> Told:
+    record = found.record
+    if result and result not in record.results:
+        raise UsageError(
+            f"the run has no result {result!r}",
+            hint=f"it has: {', '.join(record.results) or 'none'}",
+        )
+    one = cell_of(record, cell) if cell else None
+    if stream or lines:
+        if one is None:
+            raise UsageError(
+                "lines are of a stream of a cell", hint="name the cell: an id, index or title"
+            )
+        wanted = asked_lines(lines) if lines else Lines(1, FIRST)
+        return _lines(found, one, stream or "stdout", wanted, limits or Limits(), say)
+    places = Beside(found.folder) if found.folder is not None else None
+    return tell_run(
+        record,
+        limits=limits,
+        say=say,
+        places=places,
+        cell=one.id if one else "",
+        notebook=found.notebook,
+        result=result,
+    )
+
+
+def tell_session_lines(
+    workspace: Workspace,
+    session: str,
+    cell: str,
+    stream: str = "stdout",
+    lines: str = "",
+    *,
+    limits: Limits | None = None,
+    say: Say = as_tool,
+) -> str:
+    """Lines of what a cell printed when it last ran in that session; `cell` is its id."""
+    if stream not in STREAMS:
+        raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
+    name = named(workspace, session)
+    answer = answer_of(journal.read(workspace.sessions.folder(name).events))
+    ran = [one for one in answer.cells if one.cell.id == cell]
+    if not ran:
+        raise UsageError(
+            f"no cell {cell!r} ran in the session {name}", hint="give the id that was told"
+        )
+    rows = stream_of(ran[-1].cell, stream).removesuffix("\n").split("\n")
+    wanted = asked_lines(lines) if lines else Lines(1, FIRST)
+
+    def more(lines: str) -> str:
+        asked = {"session": name, "cell": cell, "stream": stream, "lines": lines}
+        return say(Step("output", asked))
+
+    what = f"{stream} of cell {cell} in session {name}"
+    limit = (limits or Limits()).whole
+    return tell_lines(rows, len(rows), wanted, what=what, limit=limit, more=more)
+
+
+def cell_of(record: Record, cell: str) -> CellRecord:
+    """By id, index or title, as in the task."""
+    hits = [one for one in record.cells if one.id == cell]
+    if not hits and cell.isdigit() and int(cell) < len(record.cells):
+        hits = [record.cells[int(cell)]]
+    hits = hits or [one for one in record.cells if one.title == cell]
+    if len(hits) == 1:
+        return hits[0]
+    if hits:
+        raise DocumentError(f"{cell!r} names {len(hits)} cells", hint="use an id or an index")
+    raise DocumentError(
+        f"the run has no cell {cell!r}", hint=f"use an id, a title or 0 to {len(record.cells) - 1}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What lies in a run's folder because it was too much for the record."""
+
+    folder: RunFolder
+
+    def whole(self, cell: str, stream: str) -> Whole | None:
+        path = self.folder.spilled(cell, stream)
+        if path is None:
+            return None
+        with suppress(OSError):
+            return _measured(path)
+        return None
+
+
+def _measured(path: Path) -> Whole:
+    """Read through once, without keeping it."""
+    lines = characters = 0
+    last = b"\n"
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            lines += block.count(b"\n")
+            # Bytes that go on with a character begin with 10.
+            characters += len(block) if block.isascii() else _characters(block)
+            last = block[-1:]
+    return Whole(characters, lines + (last != b"\n"))
+
+
+def _characters(block: bytes) -> int:
+    return len(block.translate(None, _FOLLOW))
+
+
+_FOLLOW = bytes(byte for byte in range(256) if byte & 0xC0 == 0x80)
+
+
+def _lines(
+    found: Found, cell: CellRecord, stream: str, wanted: Lines, limits: Limits, say: Say
+) -> Told:
+    if stream not in STREAMS:
+        raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
+    path = found.folder.spilled(cell.id, stream) if found.folder is not None else None
+    what = f"{stream} of cell {cell.id} of run {found.record.run_id}"
+
+    def more(lines: str) -> str:
+        asked = {"run": found.record.run_id, "cell": cell.id, "stream": stream, "lines": lines}
+        return say(Step("show", asked))
+
+    if path is not None:
+        total = _measured(path).lines or 0
+        with _opened(path) as file:
+            text = tell_lines(file, total, wanted, what=what, limit=limits.whole, more=more)
+        return Told(text)
+    whole = stream_of(cell, stream)
+    if not whole:
+        return Told(f"{what}: it is empty")
+    rows = whole.removesuffix("\n").split("\n")
+    text = tell_lines(rows, len(rows), wanted, what=what, limit=limits.whole, more=more)
+    return Told(text)
+
+
+class _opened:
+    """Lines of a file without their newlines; only a newline ends one."""
+
+    def __init__(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._file = os.fdopen(fd, encoding="utf-8", errors="replace", newline="\n")
+
+    def __enter__(self) -> Iterator[str]:
+        return (line.removesuffix("\n") for line in self._file)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()

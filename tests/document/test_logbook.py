@@ -1,0 +1,186 @@
+"""Markdown to a document and back, and what counts as a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.document import edit, formats, logbook
+from quire.document.model import Document
+from quire.errors import DocumentError
+
+LINES = st.sampled_from(
+    [
+        "",
+        "  ",
+        "# A heading",
+        "Some prose with {name} and {other}.",
+        "- an item",
+        "  1. another",
+        "```python",
+        "```bash approve: true",
+        "~~~python title='A b' raises-exception",
+        "```",
+        "~~~",
+        "````",
+        "  ```",
+        "    ```python",
+        "```json",
+        "{python}",
+        "print('hello')",
+        "    indented()",
+        "<!-- a comment",
+        "-->",
+        "> ```python",
+        "$\\frac{a}{b}$ {{ jinja }}",
+        "---",
+        "%%bash",
+    ]
+)
+
+
+def read(text: str) -> Document:
+    return formats.loads(text, ".md")
+
+
+def steps(text: str) -> list[str]:
+    return [cell.source for cell in read(text).cells if cell.kind == "code"]
+
+
+@given(st.lists(LINES, max_size=25), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_what_is_read_is_written_byte_by_byte(lines: list[str], end: str, closed: bool) -> None:
+    text = end.join(lines) + (end if closed and lines else "")
+    try:
+        doc = read(text)
+    except DocumentError:
+        return
+    assert formats.dumps(doc, ".md") == text
+
+
+@given(st.text(alphabet="`~ \n#{}:-pyth>", max_size=80))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        doc = read(text)
+    except DocumentError:
+        return
+    assert formats.dumps(doc, ".md") == text
+
+
+@given(st.lists(LINES, max_size=20), st.text(alphabet="ab`~\n ", max_size=20))
+def test_a_changed_step_is_read_again_and_nothing_else_moves(lines: list[str], new: str) -> None:
+    text = "\n".join([*lines, "", "```python", "old", "```", "after"])
+    try:
+        doc = read(text)
+    except DocumentError:
+        return
+    at = next((n for n, cell in enumerate(doc.cells) if cell.source == "old"), None)
+    if at is None:
+        return
+    cells = list(doc.cells)
+    cells[at] = replace(cells[at], source=new.rstrip("\n"))
+    written = formats.dumps(replace(doc, cells=tuple(cells)), ".md")
+    again = read(written)
+    assert [c.source for c in again.cells] == [c.source for c in cells]
+    assert written.startswith("\n".join(lines))
+
+
+TEXT = "# T\r\n\r\n\r\n~~~python\r\nx\r\n~~~\r\n\r\nAfter.\r\n"
+
+
+def test_one_cell_is_edited_and_every_other_byte_stays() -> None:
+    task = edit.Task(TEXT, ".md")
+    assert edit.change(task, "T", source="y\nz").text == TEXT.replace("x", "y\r\nz")
+    added = edit.insert(task, 1, "new()").text
+    assert added == TEXT.replace("After.", "```python\r\nnew()\r\n```\r\n\r\nAfter.")
+    with pytest.raises(DocumentError, match="cannot hold"):
+        edit.insert(task, 0, "prose", kind="markdown")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nx\n```",
+        "~~~~python\nx\n~~~~",
+        "- item\n\n  ```python\n  x\n  ```",
+        "1. item\n\n    ```python\n    x\n    ```",
+        "   ```python\n   x\n   ```",
+        "```{python}\nx\n```",
+        "```{.python #name key=value}\nx\n```",
+        "```py\nx\n```",
+        "```Python\r\nx\r\n```\r\n",
+    ],
+)
+def test_a_step_in_every_way_of_writing_it(text: str) -> None:
+    assert steps(text) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nx\n```",
+        "```json\n{}\n```",
+        "```python run: false\nx\n```",
+        "````markdown\n```python\nx\n```\n````",
+        "<!--\n```python\nx\n```\n-->",
+        "> ```python\n> x\n> ```",
+        "    ```python\n    x\n    ```",
+        "`` ```python ``",
+        "```nokernel\nx\n```",
+    ],
+)
+def test_what_is_only_shown(text: str) -> None:
+    assert steps(text) == []
+
+
+def test_other_languages_run_by_their_magic_or_kernel() -> None:
+    doc = logbook.loads(
+        "```bash\na\n```\n```sql into=rows\nb\n```\n```ir\nc\n```\n", frozenset({"ir"})
+    )
+    assert [cell.source for cell in doc.cells] == ["%%bash\na", "%%sql rows\nb", "c"]
+    assert doc.cells[2].metadata["kernel"] == "ir"
+    assert doc.metadata["logbook"]["kernels"] == ["ir"]
+
+
+def test_what_stands_behind_a_fence() -> None:
+    (cell,) = read('```python title="Load it" id=load approve: true raises-exception\nx\n```').cells
+    assert (cell.title, cell.name) == ("Load it", "load")
+    assert cell.tags == ("raises-exception", "approve")
+    (cell,) = read('```python approve: false tags=["a", "b"] linenums="1"\nx\n```').cells
+    assert cell.tags == ("a", "b")
+
+
+def test_a_step_is_called_after_the_heading_above_it() -> None:
+    doc = read("# T\n\n## Load\n\n```python\na\n```\n\nText.\n\n```python\nb\n```\n")
+    assert [cell.title for cell in doc.cells if cell.kind == "code"] == ["Load", ""]
+    assert doc.title == "T"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("prose\n\n```python\nx\n", "line 3: the block that begins here is not closed"),
+        ("---\na: 1\n", "line 1: the front matter"),
+        ("```python approve: maybe\nx\n```", "neither true nor false"),
+        ("---\nparameters:\n  a: [\n---\n", "line "),
+        ("---\nparameters:\n  a: 1\n  b: 2\n  a: 3\n---\n", "line 5 .*'a' is given twice.*line 3"),
+        ("---\nparameters:\n  class: 1\n---\n", "line 3 .*cannot be the name"),
+        ("---\nparameters:\n  a: {type: int, default: x}\n---\n", "line 3 .*does not fit"),
+        ("---\nparameters:\n  a: {type: int, defualt: 3}\n---\n", "line 3 .*defualt"),
+        ("---\n- a\n---\n", "a list"),
+        ("---\nparameters: 3\n---\n", "line 2 "),
+        ("---\nenv: {9A: x}\n---\n", "variable"),
+    ],
+)
+def test_what_is_refused_says_where(text: str, said: str) -> None:
+    with pytest.raises(DocumentError, match=said):
+        read(text)
+
+
+def test_front_matter_that_multiplies_is_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
+    with pytest.raises(DocumentError, match="too large"):
+        read("\n".join(["---", *lines, "---", ""]))

@@ -1,0 +1,141 @@
+"""`{name}` gives way to a value; every other brace stays."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.document import formats, params
+from quire.document.model import Document
+from quire.errors import DocumentError, ParameterError
+
+FRONT = """---
+parameters:
+  name: ...
+  n: 3
+  flag: true
+  mood:
+    default: calm
+    choices: [calm, merry]
+    help: how
+---
+"""
+
+
+def filled(body: str, **values: Any) -> Document:
+    doc = formats.loads(FRONT + body, ".md")
+    given_ = {key: params.Given(value) for key, value in {"name": "World", **values}.items()}
+    return params.filled(doc, params.resolve(doc, given_))
+
+
+def last(body: str, **values: Any) -> str:
+    return filled(body, **values).cells[-1].source
+
+
+def code(source: str, language: str = "python", **values: Any) -> str:
+    return last(f"```{language}\n{source}\n```\n", **values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f-string {x!r} {y:>10} {z['a']}",
+        '{"json": {"a": [1, {}]}}',
+        r"$\frac{a}{b}$ $x_{i}$ \begin{align}",
+        "{{ name }} {% if name %} {{name}}",
+        "{ name }",
+        "{}",
+        "{0}",
+        "{name",
+        "name}",
+    ],
+)
+def test_other_braces_stay(text: str) -> None:
+    assert last(text) == text
+    assert code(text) == text
+
+
+def test_values_stand_in_prose_and_code() -> None:
+    assert last("Hi {name}, {n} times, {flag}.") == "Hi World, 3 times, true."
+    assert code("print('{name}', {n}, {flag})") == "print('World', 3, True)"
+    assert code('d = {"count": {n}}') == 'd = {"count": 3}'
+
+
+def test_values_are_variables_too() -> None:
+    doc = filled("```python\nx\n```", name="Ada")
+    (cell,) = [cell for cell in doc.cells if "injected-parameters" in cell.tags]
+    assert cell.source == "# Parameters\nname = 'Ada'\nn = 3\nflag = True\nmood = 'calm'"
+
+
+@given(st.text(max_size=20))
+def test_no_value_leaves_its_string(value: str) -> None:
+    for source in ('"{name}"', "'{name}'", '"""a {name} b"""', 'f"{name}"'):
+        found = code(source, name=value)
+        if "\0" in value or ("\r" in value and '"""' in source):
+            continue
+        told = ast.literal_eval(found.removeprefix("f"))
+        plain = value if '"""' not in source else f"a {value} b"
+        expected = (
+            plain if not source.startswith("f") else plain.replace("{", "{{").replace("}", "}}")
+        )
+        assert told == expected
+
+
+def test_a_shell_and_sql_keep_values_in_their_place() -> None:
+    bad = "'; rm x; echo \"$(id)`id`"
+    import subprocess
+
+    for source in ("printf %s {name}", "printf %s '{name}'", 'printf %s "{name}"'):
+        script = code(source, "bash", name=bad).removeprefix("%%bash\n")
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout == bad
+    script = code("cat <<END\n{name}\nEND", "bash", name="$(id)").removeprefix("%%bash\n")
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "$(id)\n"
+    assert code('echo "${name}"', "bash") == '%%bash\necho "${name}"'
+    assert code("select '{name}', {n}", "sql", name="O'Brien") == "%%sql\nselect 'O''Brien', 3"
+
+
+def test_a_comment_cannot_be_left() -> None:
+    assert code("# for {name}\nx = 1", name="a\nimport os") == "# for a import os\nx = 1"
+
+
+@pytest.mark.parametrize("text", ["Hi {nmae}", "Hi {naame}", "Hi {Name}", "{moods}"])
+def test_a_look_alike_is_refused_with_its_place(text: str) -> None:
+    with pytest.raises(DocumentError, match=r"is \{\w+\} meant\? It stands on line 2"):
+        filled(f"First line.\n{text}\n")
+
+
+def test_a_name_the_code_uses_is_no_look_alike() -> None:
+    assert "{moods}" in code("moods = []\nprint(f'{moods}')")
+
+
+def test_required_choices_and_types() -> None:
+    doc = formats.loads(FRONT, ".md")
+    with pytest.raises(ParameterError) as caught:
+        params.resolve(doc, {"mood": params.Given("sad", "text"), "n": params.Given("x", "text")})
+    text = caught.value.message
+    assert "name is required" in text
+    assert "mood expects" in text
+    assert "n expects int" in text
+
+
+def test_the_same_front_matter_stands_in_a_py_task() -> None:
+    text = "# ---\n# parameters:\n#   name: ...\n#   n: 2\n# ---\n\n# %%\nprint(f'{name}')\n"
+    doc = formats.loads(text, ".py")
+    assert [p.name for p in params.declared(doc)] == ["name", "n"]
+    done = params.filled(doc, params.resolve(doc, {"name": params.Given("x")}))
+    assert [cell.source for cell in done.cells[1:]] == [
+        "# Parameters\nname = 'x'\nn = 2",
+        "print(f'{name}')",
+    ]
+
+
+def test_a_parameter_declared_twice_is_refused() -> None:
+    text = '# ---\n# parameters:\n#   n: 2\n# ---\n\n# %% tags=["parameters"]\nn = 3\n'
+    with pytest.raises(DocumentError, match="n is declared in the front matter and in a cell"):
+        params.declared(formats.loads(text, ".py"))

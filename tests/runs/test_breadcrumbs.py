@@ -1,0 +1,123 @@
+"""What a run leaves behind for search: its summary, its failure, its pieces; and the digest."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from made_events import journals
+from made_records import made, stream
+
+from quire.runs.breadcrumb import LONGEST, summary
+from quire.runs.digest import LONGEST as DIGEST_LONGEST
+from quire.runs.digest import Told, digest
+from quire.runs.events import CellError, ResultGlued
+from quire.runs.failure import failing_line, fingerprint, from_text
+from quire.runs.indexed import OF_AN_OUTPUT, indexed
+from quire.runs.record import fold
+
+
+def test_a_summary_is_made_of_what_is_in_the_record() -> None:
+    record = made(
+        before=(("markdown", "# Health\n\n## Architecture\nx\n\n## Tests\n"),),
+        results=(ResultGlued("c1", "score", "json", 0.8),),
+        plan={"parameters": {"region": "eu"}},
+    )
+    assert summary(record) == (
+        'ok in 1.50 s. With region = "eu". Results: score = 0.8. Sections: Architecture, Tests.'
+    )
+
+
+def test_a_summary_of_a_failure_names_the_cell_and_the_error() -> None:
+    record = made(error=CellError("KeyError", "'a\x1b[31m'", ()))
+    assert summary(record) == "failed at c0: KeyError: 'a'."
+
+
+@given(journals())
+def test_any_run_has_a_short_summary_and_can_be_indexed(events: list[Any]) -> None:
+    record = fold(events)
+    assert len(summary(record)) <= LONGEST
+    found = indexed(record)
+    assert found.summary == summary(record)
+    text = json.dumps([[p.text for p in found.pieces], [f.value for f in found.facts]])
+    assert "\x1b" not in json.loads(text)[0]
+    assert indexed(record, {found.version}).source is None
+
+
+def test_outputs_are_bounded_and_keep_head_and_tail() -> None:
+    found = indexed(made(stream("begin " + "x" * 50_000 + " end")))
+    (output,) = [piece.text for piece in found.pieces if piece.field == "output"]
+    assert len(output) <= OF_AN_OUTPUT + 10
+    assert output.startswith("begin")
+    assert output.endswith("end")
+
+
+def test_values_inside_results_can_be_compared() -> None:
+    value = {"f1": 0.5, "by": {"eu": 1, "deep": {"er": 2}}}
+    found = indexed(made(results=(ResultGlued("c0", "m", "json", value),)))
+    assert {(f.name, f.value) for f in found.facts} == {("m.f1", 0.5), ("m.by.eu", 1)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("'user_id'", "'order_id'"),
+        ("object at 0x7f11 has 3 rows", "object at 0x8a2e has 41 rows"),
+        ("no file '/data/a.csv'", "no file '/home/b/c.csv'"),
+        ("no file /data/a.csv here", "no file /srv/c.csv here"),
+        ("run 2026-01-02T10:00:00Z", "run 2027-03-04T11:30:00Z"),
+        ("GET https://a.example/x failed", "GET https://b.example/y failed"),
+    ],
+)
+def test_what_differs_from_run_to_run_is_no_part_of_a_failure(one: str, other: str) -> None:
+    assert fingerprint("E", one) == fingerprint("E", other)
+    assert fingerprint("E", one) != fingerprint("F", one)
+    assert fingerprint("E", one) != fingerprint("E", f"{one} entirely")
+
+
+def test_a_pasted_traceback_is_known_by_its_last_line() -> None:
+    assert from_text("Traceback:\n  File \"x\"\nKeyError: 'a'\n") == ("KeyError", "'a'")
+    assert from_text("ZeroDivisionError") == ("ZeroDivisionError", "")
+    assert from_text("it is all broken now") == ("", "it is all broken now")
+
+
+def test_the_failing_line_is_the_task_s_own() -> None:
+    trace = ("Cell In[1]", "----> 1 d['x']", "File lib.py", "---> 88 raise KeyError(key)")
+    record = made(source="d['x']", error=CellError("KeyError", "'x'", trace))
+    assert failing_line(record) == "d['x']"
+
+
+def told(n: int, **more: Any) -> Told:
+    day = datetime(2026, 11, 1 + n % 20, tzinfo=UTC).timestamp()
+    return Told(**{"run_id": f"run-{n}", "task": "etl/load.py", "title": "Load", "outcome": "ok",
+                   "started": day + n, **more})  # fmt: skip
+
+
+def test_a_digest_says_what_was_learned_changed_and_failed() -> None:
+    runs = [
+        told(1, results=(("score", 0.7),), notes=("Nulls come from *EU*",)),
+        told(2, outcome="failed", error="KeyError: 'a'", failure="KeyError: <value>"),
+        told(3, results=(("score", 0.9),), notes=("Nulls come from *EU*",)),
+    ]
+    text = digest(runs, lambda run_id: f"runs/{run_id}")
+    assert "3 runs of 1 tasks: 2 ok, 1 failed" in text
+    assert "- result score: 0.7 → 0.9 ([run-3](runs/run-3))" in text
+    assert text.count("Nulls come from \\*EU\\*") == 1
+    assert "failed once: KeyError: 'a' (last [run-2](runs/run-2); passed since in [run-3]" in text
+    for line in text.split("\n"):
+        assert not line.startswith("- ") or "](runs/" in line
+
+
+def test_a_digest_is_bounded_and_quotes_nothing_that_means_something() -> None:
+    note = "<script>x</script> [a](http://b) \x1b[31m # h\n\n## not a heading"
+    runs = [told(n, task=f"t{n}/{'x' * 90}.py", notes=(note * 5,)) for n in range(3000)]
+    text = digest(runs, lambda run_id: run_id)
+    assert len(text) <= DIGEST_LONGEST + 2000
+    assert "more runs of" in text
+    assert "<script>" not in text
+    assert "\x1b" not in text
+    assert "\n## not" not in text
+    assert digest([], str) == "# Digest of runs\n\nNo runs.\n"

@@ -1,0 +1,135 @@
+"""Pictures for a model: small, and never a bomb."""
+
+from __future__ import annotations
+
+import base64
+import io
+import struct
+import sys
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from quire.runs import shrinking
+from quire.runs.events import ResultGlued
+from quire.runs.shrinking import BYTES, PIXELS, dimensions, shrink
+from quire.runs.teller import Limits
+from quire.runs.telling import tell_run
+from runs.made_records import made, shown
+
+
+def encoded(image: Image.Image, kind: str) -> str:
+    out = io.BytesIO()
+    image.save(out, kind)
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def opened(payload: str) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(payload)))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_dimensions_are_read_from_the_header(kind: str) -> None:
+    payload = encoded(Image.new("RGB", (321, 45), "red"), kind)
+    data = base64.b64decode(payload)
+    assert dimensions(f"image/{kind.lower()}", data) == (321, 45)
+    assert shrink(f"image/{kind.lower()}", payload, 1_200).payload == payload
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+@pytest.mark.parametrize("size", [(4_000, 3_000), (50, 2_400), (1_201, 1)])
+def test_no_side_is_longer_than_it_may_be(kind: str, size: tuple[int, int]) -> None:
+    made = shrink(f"image/{kind.lower()}", encoded(Image.new("RGB", size, "blue"), kind), 1_200)
+    shown = opened(made.payload)
+    assert max(shown.size) == 1_200
+    assert (made.width, made.height) == shown.size
+    assert made.was == size
+    assert made.mime == f"image/{shown.format.lower()}"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mode", ["P", "L", "LA", "RGBA", "I;16", "1", "CMYK"])
+def test_every_mode(mode: str) -> None:
+    kind = "JPEG" if mode == "CMYK" else "PNG"
+    made = shrink(f"image/{kind.lower()}", encoded(Image.new(mode, (2_000, 10)), kind), 100)
+    assert opened(made.payload).size[0] == 100
+
+
+def test_transparent_is_white() -> None:
+    made = shrink("image/png", encoded(Image.new("RGBA", (2_000, 2_000), (0, 0, 0, 0)), "PNG"), 10)
+    assert opened(made.payload).convert("RGB").getpixel((5, 5)) == (255, 255, 255)
+
+
+def test_noise_becomes_small_enough() -> None:
+    import os
+
+    noise = Image.frombytes("RGB", (1_100, 1_100), os.urandom(1_100 * 1_100 * 3))
+    made = shrink("image/png", encoded(noise, "PNG"), 1_200)
+    assert len(base64.b64decode(made.payload)) <= BYTES
+
+
+def bomb(width: int, height: int) -> str:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        crc = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + crc
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IDAT", zlib.compress(bytes(10_000)))
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + body + chunk(b"IEND", b"")
+    return base64.b64encode(data).decode()
+
+
+def test_a_picture_that_claims_to_be_enormous_is_not_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shrinking, "_smaller", lambda *_: pytest.fail("it was opened"))
+    made = shrink("image/png", bomb(60_000, 60_000), 1_200)
+    assert made.payload == ""
+    assert f"{PIXELS // 1_000_000} million pixels" in made.why
+
+
+def test_a_truncated_one_is_named_not_shown() -> None:
+    whole = base64.b64decode(encoded(Image.new("RGB", (2_000, 2_000), "red"), "PNG"))
+    made = shrink("image/png", base64.b64encode(whole[: len(whole) // 2]).decode(), 1_200)
+    assert made.payload == ""
+    assert made.why.startswith("it could not be read")
+
+
+@given(st.binary(max_size=200), st.sampled_from(["image/png", "image/jpeg", "image/webp", "x/y"]))
+def test_any_bytes(data: bytes, mime: str) -> None:
+    made = shrink(mime, base64.b64encode(data).decode(), 100)
+    assert made.payload or made.why
+
+
+def test_without_pillow_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    large, small = (encoded(Image.new("RGB", (n, n), "red"), "PNG") for n in (1_300, 100))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert "quire[pictures]" in shrink("image/png", large, 1_200).why
+    assert shrink("image/png", small, 1_200).payload == small
+
+
+def test_pictures_of_a_run_are_few_and_named() -> None:
+    payload = encoded(Image.new("RGB", (2_400, 1_800), "red"), "PNG")
+    told = tell_run(made(*(shown(image__png=payload, text__plain="<Figure size 1x1>"),) * 6))
+    assert len(told.pictures) == Limits().pictures == 4
+    caption = "picture 1: display of cell c0, 2,400 x 1,800 px png, shown at 1,200 x 900"
+    assert told.pictures[0].caption == caption
+    assert caption in told.text
+    assert "only 4 pictures are shown at once" in told.text
+    assert "Figure size" not in told.text
+
+
+def test_a_picture_that_was_glued_can_be_asked_for() -> None:
+    payload = encoded(Image.new("RGB", (20, 10), "red"), "PNG")
+    glued = ResultGlued("c0", "chart", "display", {"image/png": payload})
+    told = tell_run(made(results=(glued,)), result="chart")
+    assert [one.data for one in told.pictures] == [payload]
+    assert 'result "chart":\npicture 1: display of cell c0, 20 x 10 px png' in told.text
+
+
+def test_svg_is_no_picture_for_a_model() -> None:
+    told = tell_run(made(shown(**{"image__svg+xml": "<svg/>"}, text__plain="a drawing")))
+    assert told.pictures == ()
+    assert "| a drawing" in told.text

@@ -1,0 +1,254 @@
+"""Finding runs in an archive, through everything between the files and the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import ADA, ORIGIN, TASK, files_of, ran, signed
+
+from made_archive import git, repository
+from quire.errors import RunNotFound, UsageError
+from quire.runs.events import NoteAdded
+from quire.store.archive import run_folder
+from quire.verbs.digest import digest
+from quire.verbs.find import find, similar
+from quire.verbs.index import ahead, catch_up, index_of, rebuild, status
+from quire.workspace import Workspace
+
+FAILS = TASK.replace('print("total", n)', 'print(frame["user_id"])')
+MENDED = TASK.replace('print("total", n)', 'print(frame["customer"])')
+
+
+def run_id(number: int) -> str:
+    return f"2026-11-16-1555{number:02d}-report-{number:04x}"
+
+
+def keep(ws: Workspace, number: int, source: str = TASK, note: str = "", **how: Any) -> str:
+    record = ran(source, run_id=run_id(number), **how)
+    at = f"2026-11-16T15:55:{number:02d}+00:00"
+    notes = (NoteAdded(record.cells[1].id, note, at),) if note else ()
+    record = replace(record, notes=notes, started=at)
+    ws.archive.add(record.run_id, signed(files_of(record, source), ADA))
+    return record.run_id
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Workspace:
+    folder = tmp_path / "repo"
+    repository(folder)
+    (folder / "quire.toml").write_text("")
+    return Workspace(folder, cwd=folder)
+
+
+@pytest.fixture
+def filled(ws: Workspace) -> Workspace:
+    keep(ws, 1, note="Nulls come from the old exporter")
+    keep(ws, 2, FAILS, fails_at=2)
+    keep(ws, 3, MENDED, parameters={"n": 9}, results=[("score", 0.91), ("region", "eu")])
+    keep(ws, 4, results=[("score", 0.4), ("region", "us")])
+    return ws
+
+
+def ids(ws: Workspace, query: str = "", **how: Any) -> list[str]:
+    return [hit.run_id for hit in find(ws, query, **how).hits]
+
+
+def test_words_are_found_with_the_place_and_the_way_there(filled: Workspace) -> None:
+    (hit,) = find(filled, "nulls exporter").hits
+    assert hit.run_id == run_id(1)
+    (spot,) = hit.spots
+    assert (spot.field, spot.snippet) == ("note", "Nulls come from the old exporter")
+    assert hit.command == f"quire show {hit.run_id} --cell {spot.cell}"
+    assert [spot.snippet[start:end] for start, end in spot.marks] == ["Nulls", "exporter"]
+    assert hit.missing == ()
+
+
+def test_what_only_has_some_of_the_words_comes_last_and_says_so(filled: Workspace) -> None:
+    hits = find(filled, "exporter customer").hits
+    assert {hit.missing for hit in hits} == {("customer",), ("exporter",)}
+
+
+def test_a_note_comes_before_an_output(ws: Workspace) -> None:
+    said = {"output_type": "stream", "name": "stdout", "text": "drift " * 50}
+    keep(ws, 1, shown=((), (), (said,)))
+    keep(ws, 2, note="There was drift")
+    keep(ws, 3, shown=((), (), (said,)))
+    assert ids(ws, "drift")[0] == run_id(2)
+    assert len(ids(ws, "drift")) == 3
+
+
+def test_identifiers_are_found_to_the_letter(filled: Workspace) -> None:
+    assert ids(filled, 'code:frame["user_id"]') == [run_id(2)]
+    assert ids(filled, "user_id") == [run_id(2)]
+    assert ids(filled, '"user id"') == []
+
+
+def test_filters_narrow(filled: Workspace) -> None:
+    assert ids(filled) == [run_id(4), run_id(3), run_id(2), run_id(1)]
+    assert ids(filled, outcome=["failed"]) == [run_id(2)]
+    assert ids(filled, results=["score>0.5"]) == [run_id(3)]
+    assert ids(filled, results=["score<=0.91", "region!=us"]) == [run_id(3)]
+    assert ids(filled, params=["n=9"]) == [run_id(3)]
+    assert ids(filled, "total", results=["region=us"]) == [run_id(4)]
+    assert ids(filled, since="2026-11-16T15:55:03", until="2026-11-16") == [run_id(4), run_id(3)]
+    assert ids(filled, task="report", who="ADA", limit=1) == [run_id(4)]
+    assert ids(filled, "total -nulls", task="notebooks/report.py", limit=2)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"task": "reprot"},
+        {"who": "nobody"},
+        {"outcome": ["good"]},
+        {"results": ["scoer>1"]},
+        {"params": ["n"]},
+        {"since": "soon"},
+        {"since": "today", "until": "7d"},
+        {"query": "***"},
+    ],
+)
+def test_what_cannot_be_is_said(filled: Workspace, how: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(filled, **how)
+    assert caught.value.hint
+
+
+def test_the_index_follows_the_archive(filled: Workspace) -> None:
+    assert catch_up(filled).added == 4
+    assert catch_up(filled).added == 0
+    new = keep(filled, 5, note="something else")
+    assert status(filled)["behind"] == 1
+    assert ids(filled, "something") == [new]
+    told = status(filled)
+    assert (told["runs"], told["behind"], told["problem"]) == (5, 0, "")
+
+
+def test_runs_that_went_are_not_found(filled: Workspace) -> None:
+    assert len(ids(filled)) == 4
+    git(filled.root, "update-ref", "refs/heads/reports", "refs/heads/reports~2")
+    assert ids(filled) == [run_id(2), run_id(1)]
+    keep(filled, 3, MENDED)
+    assert ids(filled) == [run_id(3), run_id(2), run_id(1)]
+
+
+def test_deleted_or_damaged_it_is_made_anew(filled: Workspace) -> None:
+    first = ids(filled, "total")
+    index_of(filled).path.unlink()
+    assert ids(filled, "total") == first
+    index_of(filled).path.write_bytes(b"x" * 5000)
+    found = find(filled, "total")
+    assert [hit.run_id for hit in found.hits] == first
+    assert "was made anew" in found.warnings[0]
+    assert index_of(filled).path.with_name("index.sqlite.broken").exists()
+    assert find(filled, "total").warnings == ()
+
+
+def test_damage_behind_the_head_is_found_too(filled: Workspace) -> None:
+    first = ids(filled, "total")
+    path = index_of(filled).path
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+    assert ids(filled, "total") == first
+
+
+def test_a_damaged_run_is_named_and_the_rest_is_searched(filled: Workspace) -> None:
+    bad, empty = run_id(7), run_id(8)
+    stream = b"commit refs/heads/reports\ncommitter E <e@x> 1 +0000\ndata 1\nx\n"
+    stream += b"from refs/heads/reports^0\n"
+    for run, data in ((bad, b"{"), (empty, b'{"format": 1}')):
+        stream += b"M 100644 inline %b/record.json\ndata %d\n%b\n" % (
+            run_folder(run).encode(), len(data), data)  # fmt: skip
+    git(filled.root, "fast-import", "--quiet", given=stream)
+    found = find(filled, "nulls")
+    assert [hit.run_id for hit in found.hits] == [run_id(1)]
+    assert f"{bad}, {empty}" in found.warnings[0]
+    assert set(rebuild(filled).damaged) == {bad, empty}
+    assert set(status(filled)["damaged"]) == {bad, empty}
+
+
+def test_a_run_under_another_s_name_is_damaged(filled: Workspace) -> None:
+    filled.archive.add(run_id(9), signed(files_of(ran(run_id=run_id(6))), ADA))
+    assert set(catch_up(filled).damaged) == {run_id(9)}
+
+
+def test_outputs_of_strangers_are_made_plain(ws: Workspace) -> None:
+    said = {"output_type": "stream", "name": "stdout", "text": "evil \x1b]0;title\x07\u202egnp\x00"}
+    keep(ws, 1, shown=((), (), (said,)))
+    (hit,) = find(ws, "evil").hits
+    shown = next(spot.snippet for spot in hit.spots if spot.field == "output")
+    assert shown == "evil <U+202E>gnp"
+    json.dumps(hit.as_dict())
+
+
+def test_what_failed_alike_and_what_mended_it(filled: Workspace) -> None:
+    found = similar(filled, run_id(2))
+    assert found.error == "ValueError: no"
+    assert found.runs == ()
+    again = keep(filled, 6, FAILS, fails_at=2)
+    (one,) = similar(filled, again).runs
+    assert (one.hit.run_id, one.why) == (run_id(2), "the same error")
+    assert one.fix is not None
+    assert one.fix.run_id == run_id(3)
+    assert dict(one.fix.parameters) == {"n": (4, 9)}
+    assert '-print(frame["user_id"])\n+print(frame["customer"])\n' in one.fix.diff
+    newest, first = similar(filled, "ValueError: no").runs
+    assert (newest.hit.run_id, newest.fix) == (again, None)
+    assert first.hit.run_id == run_id(2)
+
+
+def test_only_failures_have_the_like(filled: Workspace) -> None:
+    with pytest.raises(UsageError, match="did not fail"):
+        similar(filled, run_id(1))
+    with pytest.raises(RunNotFound):
+        similar(filled, "2020-01-01")
+
+
+def test_a_digest_of_the_archive(filled: Workspace) -> None:
+    made = digest(filled, since="2026-11-01")
+    assert made.runs == 4
+    assert "Nulls come from the old exporter" in made.text
+    assert f"[{run_id(2)}](runs/2026/11/16/{run_id(2)}/notebook.ipynb)" in made.text
+    assert digest(filled, since="2026-11-01", task="report").text == made.text
+    with pytest.raises(UsageError):
+        digest(filled, task="report", write=True)
+    assert digest(filled, write=True).place == "reports:DIGEST.md"
+    assert git(filled.root, "show", "reports:DIGEST.md").startswith("# Digest of runs")
+    assert len(ids(filled)) == 4
+    assert ORIGIN.asked["by"] == "ada"
+
+
+def test_without_a_repository_and_without_any_run(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text("")
+    ws = Workspace(tmp_path, cwd=tmp_path)
+    assert find(ws, "anything").hits == ()
+    keep(ws, 1, note="in a folder")
+    assert ids(ws, "folder") == [run_id(1)]
+    digest(ws, write=True)
+    assert (tmp_path / ".quire" / "archive" / "DIGEST.md").exists()
+    assert ids(ws, "folder") == [run_id(1)]
+
+
+def test_what_is_made_ahead_comes_in_order_with_its_errors_and_ends_when_told() -> None:
+    ended = []
+
+    def numbers(fails: bool) -> Generator[int, None, None]:
+        try:
+            yield from range(20)
+            if fails:
+                raise ZeroDivisionError
+        finally:
+            ended.append(fails)
+
+    assert list(ahead(numbers(fails=False))) == list(range(20))
+    with pytest.raises(ZeroDivisionError):
+        list(ahead(numbers(fails=True)))
+    left = ahead(numbers(fails=False))
+    assert next(left) == 0
+    left.close()  # type: ignore[attr-defined]
+    assert ended == [False, True, False]

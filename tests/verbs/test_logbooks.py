@@ -1,0 +1,295 @@
+"""Logbooks as they run: asked for, approved, changed, paused, taken up, written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from quire.errors import QuireError, UsageError
+from quire.runs.asking import Answers, Declined, Question
+from quire.runs.logbook_reading import kept, loads
+from quire.runs.record import Record
+from quire.verbs import resume as taking_up
+from quire.verbs.changes import Asked as Change
+from quire.verbs.replay import replay
+from quire.verbs.run import Errand, NotebookExecutor, drained
+from quire.verbs.runs import find
+from quire.verbs.verify import verify_run
+from quire.workspace import Workspace
+
+GREETING = """---
+parameters:
+  name: ...
+---
+# Greet {name}
+
+```python
+greeting = "Hello, {name}!"
+print(greeting)
+```
+
+## Send
+
+```python approve: true
+print("sent", greeting)
+```
+
+```python
+print("after")
+```
+"""
+
+
+class Scripted:
+    """Gives prepared answers and remembers the questions."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[Question] = []
+
+    def ask(
+        self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
+    ) -> Answers | None:
+        self.asked += questions
+        if not self.answers:
+            return None
+        if self.answers[0] == "declined":
+            raise Declined("no")
+        given, self.answers = self.answers[: len(questions)], self.answers[len(questions) :]
+        return Answers(tuple(given), "ada")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "quire.toml").write_text("archive.enabled = true\n")
+    template = tmp_path / "logbooks" / "templates" / "GREET.md"
+    template.parent.mkdir(parents=True)
+    template.write_text(GREETING)
+    return tmp_path
+
+
+def workspace(root: Path, *answers: str, **env: str) -> Workspace:
+    import os
+
+    return Workspace(root, cwd=root, env={**os.environ, **env}, asker=Scripted(*answers))
+
+
+def run(
+    ws: Workspace, path: str = "GREET", errand: Errand | None = None, **values: object
+) -> Record:
+    return drained(NotebookExecutor(path, values, workspace=ws, errand=errand))
+
+
+def page(ws: Workspace, record: Record) -> str:
+    return (ws.root / str(record.plan["logbook"])).read_text()
+
+
+def out(record: Record) -> str:
+    return "".join(o.get("text", "") for c in record.cells for o in c.outputs)
+
+
+def test_the_record_lies_by_day_and_uuid_and_reads_as_the_run(root: Path) -> None:
+    ws = workspace(root, "run")
+    record = run(ws, errand=Errand(request="Please greet World"), name="World")
+    assert record.outcome == "ok"
+    path = ws.root / str(record.plan["logbook"])
+    assert path.parent.parent == root / "logbooks" / "runs"
+    assert path.stem == record.uuid
+    text = path.read_text()
+    assert "user_request: Please greet World" in text
+    assert "# Greet World" in text
+    assert "Results: ok" in text
+    assert loads(text) == kept(record)
+    found = find(ws, record.run_id)
+    assert found.archived is not None
+    assert found.record.request == "Please greet World"
+    assert not verify_run(ws, record.run_id).findings
+
+
+def test_what_lacks_is_asked_for_at_once(root: Path) -> None:
+    (root / "x.md").write_text(
+        "---\nparameters:\n  n: {type: int}\n  mood: {choices: [calm, merry]}\n"
+        "env: {API_TOKEN: of the service}\n---\n```python\nimport os\n"
+        "print({n}, mood, os.environ['API_TOKEN'])\n```\n"
+    )
+    ws = workspace(root, "3", "merry", "s3cret-value")
+    record = run(ws, "x.md")
+    assert out(record) == "3 merry [masked:API_TOKEN]\n"
+    asked = {one.name: one for one in ws.asker.asked}  # type: ignore[attr-defined]
+    assert asked["mood"].choices == ("calm", "merry")
+    assert asked["API_TOKEN"].secret
+    assert [(a.kind, a.answer) for a in record.asked] == [
+        ("parameter", "3"),
+        ("parameter", "merry"),
+        ("variable", "(not kept)"),
+    ]
+    for file in root.rglob("*"):
+        assert not file.is_file() or b"s3cret-value" not in file.read_bytes(), file
+
+
+def test_unattended_one_error_names_everything(root: Path) -> None:
+    (root / "x.md").write_text("---\nparameters:\n  a: ...\n  b: ...\nenv: [ONE_UNSET]\n---\n")
+    with pytest.raises(UsageError) as caught:
+        run(workspace(root), "x.md")
+    assert all(name in caught.value.message for name in ("a is req", "b is req", "ONE_UNSET"))
+    assert not (root / "logbooks" / "runs").exists()
+
+
+def test_a_wrong_answer_is_asked_again(root: Path) -> None:
+    (root / "x.md").write_text(
+        "---\nparameters:\n  n: {type: int}\n---\n```python\nprint(n)\n```\n"
+    )
+    assert out(run(workspace(root, "many", "4"), "x.md")) == "4\n"
+
+
+def test_dotenv_is_read_and_masked(root: Path) -> None:
+    (root / ".env").write_text("ENDPOINT=harmless-looking\n")
+    (root / "x.md").write_text(
+        "---\nenv: [ENDPOINT]\n---\n```python\nimport os\nprint(os.environ['ENDPOINT'])\n```\n"
+    )
+    assert out(run(workspace(root), "x.md")) == "[masked:ENDPOINT]\n"
+    assert "harmless" not in page(workspace(root), find(workspace(root), "last").record)
+
+
+def test_a_step_can_be_edited_skipped_and_stopped_at_a_prompt(root: Path) -> None:
+    ws = workspace(root, "edit", "print('Heya {0}')", "friendlier", "skip", "stop")
+    record = run(ws, errand=Errand(step=True), name="World")
+    assert record.outcome == "paused"
+    assert [c.status for c in record.cells if c.kind == "code"] == [
+        "ok",
+        "ok",
+        "skipped",
+        "not run",
+    ]
+    text = page(ws, record)
+    assert 'greeting = "Hello, World!"' in text
+    assert "Modified: friendlier" in text
+    assert "print('Heya {0}')" in text
+    assert loads(text) == kept(record)
+
+
+def test_a_person_who_declines_pauses_the_run(root: Path) -> None:
+    assert run(workspace(root, "declined"), name="x").outcome == "paused"
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome", "statuses"),
+    [
+        ("pause", "paused", ["ok", "ok", "not run", "not run"]),
+        ("skip", "ok", ["ok", "ok", "skipped", "ok"]),
+        ("fail", "failed", ["ok", "ok", "failed", "not run"]),
+    ],
+)
+def test_the_policy_decides_where_nobody_is(
+    root: Path, policy: str, outcome: str, statuses: list[str]
+) -> None:
+    (root / "quire.toml").write_text(f'approval = "{policy}"\n')
+    ws = workspace(root)
+    record = run(ws, name="x")
+    assert record.outcome == outcome
+    assert [c.status for c in record.cells if c.kind == "code"] == statuses
+    assert record.asked[-1].by == "policy"
+    assert not verify_run(ws, record.run_id).findings
+
+
+def test_a_paused_run_is_taken_up_by_running_again_what_ran(root: Path) -> None:
+    ws = workspace(root)
+    errand = Errand(
+        "Please", {"name": "https://example.org"}, [Change("1", "greeting = 'Yo {name}'", "short")]
+    )
+    paused = run(ws, errand=errand, name="World")
+    # The template may have changed since.
+    (root / "logbooks" / "templates" / "GREET.md").write_text("# Other\n")
+    execution, notes = taking_up.prepare(ws, paused.run_id, decision="run")
+    record = drained(execution)
+    assert record.outcome == "ok"
+    assert "runs again" in notes[0]
+    assert "sent Yo World\nafter\n" in out(record)
+    assert record.request == "Please"
+    assert record.plan["sources"] == {"name": "https://example.org"}
+    assert record.replays == paused.run_id
+    assert not verify_run(ws, record.run_id).findings
+    with pytest.raises(UsageError, match="does not wait"):
+        taking_up.prepare(ws, record.run_id)
+
+
+def test_a_change_keeps_the_original_and_the_reason(root: Path) -> None:
+    ws = workspace(root, "run")
+    change = Change("Greet World", 'print("Heyyy {name}!!")', "extra friendly and casual")
+    record = run(ws, errand=Errand(changes=[change]), name="World")
+    text = page(ws, record)
+    first, second = text.index('greeting = "Hello, World!"'), text.index("Heyyy World!!")
+    assert first < text.index("Modified: extra friendly and casual") < second
+    assert record.outcome == "failed"  # the next step misses the greeting, and that is visible
+    assert "**failed**" in text
+    assert "NameError" in text
+    assert not verify_run(ws, record.run_id).findings
+    again = replay(workspace(root, "run"), record.run_id).new
+    assert [c.source for c in again.cells] == [c.source for c in record.cells]
+
+
+@pytest.mark.parametrize("step", ["9", "nowhere", ""])
+def test_a_change_of_a_step_that_is_not_there_is_refused(root: Path, step: str) -> None:
+    with pytest.raises(QuireError, match="step"):
+        run(workspace(root), errand=Errand(changes=[Change(step, "x")]), name="x")
+
+
+def test_a_template_is_found_by_its_name_as_written(root: Path) -> None:
+    with pytest.raises(QuireError, match="there is no file greet") as caught:
+        run(workspace(root), "greet", name="x")
+    assert "GREET" in caught.value.hint
+    other = root / "logbooks" / "templates" / "more" / "GREET.md"
+    other.parent.mkdir()
+    other.write_text(GREETING)
+    with pytest.raises(QuireError, match=r"GREET\.md and .*more/GREET\.md"):
+        run(workspace(root), "GREET", name="x")
+    assert run(workspace(root, "run"), "more/GREET", name="x").outcome == "ok"
+
+
+def test_a_uuid_that_exists_is_refused(root: Path) -> None:
+    record = run(workspace(root, "run"), name="x")
+    with pytest.raises(UsageError, match="there is a run with the uuid"):
+        run(workspace(root), errand=Errand(uuid=record.uuid), name="x")
+    with pytest.raises(UsageError, match="no uuid"):
+        run(workspace(root), errand=Errand(uuid="../x"), name="x")
+
+
+def test_a_record_is_no_template(root: Path) -> None:
+    record = run(workspace(root, "run"), name="x")
+    with pytest.raises(UsageError, match="record of a run"):
+        run(workspace(root), str(record.plan["logbook"]))
+
+
+def test_a_source_needs_its_parameter(root: Path) -> None:
+    with pytest.raises(UsageError, match="a source is given for definition"):
+        run(workspace(root), errand=Errand(sources={"definition": "x"}), name="x")
+
+
+def test_sql_and_shell_steps(root: Path) -> None:
+    (root / "quire.toml").write_text('sql = "sqlite:///${DB}"\n')
+    (root / "x.md").write_text(
+        "---\nparameters: {who: O'Brien}\n---\n"
+        "```sql into=rows\ncreate table t (a text);\ninsert into t values ('{who}; x');\n"
+        "select a from t\n```\n\n```python\nprint(rows[0]['a'])\n```\n\n"
+        "```bash\necho {who} > made.txt; cat made.txt\n```\n\n```bash\nexit 3\n```\n"
+    )
+    ws = workspace(root, DB="x.db")
+    record = run(ws, "x.md")
+    assert record.outcome == "failed"
+    assert out(record) == "O'Brien; x\nO'Brien\n"
+    assert (root / "x.db").exists()
+    assert "| O'Brien; x |" in page(ws, record)
+
+
+def test_steps_in_another_kernel_have_a_world_of_their_own(root: Path) -> None:
+    (root / "x.md").write_text(
+        "```python\nx = 1\n```\n\n```python kernel=python3\nprint('x' in globals())\ny = 2\n```\n\n"
+        "```python kernel=python3\nprint(y)\n```\n\n```python\nprint(x, 'y' in globals())\n```\n"
+    )
+    ws = workspace(root)
+    assert out(run(ws, "x.md")) == "False\n2\n1 False\n"
+    (root / "y.md").write_text("```python kernel=nowhere\nx\n```\n")
+    with pytest.raises(QuireError, match="nowhere"):
+        run(ws, "y.md")
