@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if not __package__:  # run by path: the folder above must be importable
     sys.path.insert(0, str(ROOT))
 
-from bench import (
+from bench import (  # noqa: E402 - needs the path above
     agents,
     archiving,
     environments,
