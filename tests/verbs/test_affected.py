@@ -376,3 +376,10 @@ def test_a_task_that_runs_a_logbook_template_is_affected_by_it(branch: Scratch) 
     branch.write(place, '---\nparameters:\n  name: ...\n---\n```python\nprint("Hi {name}")\n```\n')
     base = branch.git("rev-parse", "HEAD")
     assert reasons(branch, base) == {"notebooks/greeting.py": f"{place} changed"}
+
+
+def test_the_versions_that_are_fixed_for_a_task_belong_to_it(branch: Scratch) -> None:
+    branch.write("notebooks/alone.lock.txt", "six==1.0\n")
+    assert set(reasons(branch)) == {"notebooks/alone.py", "notebooks/runs.py"}
+    branch.write("quire.lock.txt", "six==1.0\n")
+    assert len(reasons(branch)) > 2
