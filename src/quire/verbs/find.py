@@ -18,6 +18,7 @@ from ..store import searching
 from ..store.index import BadIndex
 from ..store.searching import Filters, Row
 from ..workspace import Workspace
+from . import summaries
 from .index import Caught, Progress, catch_up, index_of, silent
 from .runs import find as find_run
 from .runs import find_archived
@@ -43,6 +44,7 @@ class Hit:
     spots: tuple[Spot, ...]
     cells: Mapping[str, str]  # titles of those that are spoken of
     missing: tuple[str, ...] = ()  # words of the query that it does not have
+    summary_by: str = ""  # the model that wrote the summary; empty: rules did
 
     @property
     def command(self) -> str:
@@ -60,6 +62,7 @@ class Hit:
             "duration": self.duration,
             "by": self.by,
             "summary": self.summary,
+            "summary_by": self.summary_by or None,
             "archived": self.archived,
             "missing": list(self.missing),
             "hits": [
@@ -142,7 +145,7 @@ def find(
         lambda con: (searching.search(con, asked, narrow(con), limit), searching.counts(con)[0]),
         progress,
     )
-    return Hits(tuple(map(_hit, rows)), searched, warnings_of(caught))
+    return Hits(tuple(_hit(ws, row) for row in rows), searched, warnings_of(caught))
 
 
 def similar(
@@ -169,7 +172,7 @@ def similar(
 
     caught, found = asked_of(ws, ask, progress)
     alike = (
-        Alike(_hit(row), why, _fix(ws, row, passed) if passed is not None else None)
+        Alike(_hit(ws, row), why, _fix(ws, row, passed) if passed is not None else None)
         for row, why, passed in found
     )
     return Similar(error, tuple(alike), warnings_of(caught))
@@ -284,7 +287,8 @@ def _near(name: str, known: Any) -> str:
     return f"there are: {', '.join(sorted(known)[:8])}" if known else "nothing has run yet"
 
 
-def _hit(row: Row) -> Hit:
+def _hit(ws: Workspace, row: Row) -> Hit:
+    better = summaries.of(ws, row.run_id)
     cells = {spot.cell for spot in row.spots}
     return Hit(
         row.run_id,
@@ -294,11 +298,12 @@ def _hit(row: Row) -> Hit:
         datetime.fromtimestamp(row.started, UTC).isoformat(timespec="seconds"),
         row.duration,
         row.by,
-        row.summary,
+        better.text if better else row.summary,
         not row.local,
         row.spots,
         {cell: title for cell, title in row.cells if cell in cells},
         row.missing,
+        better.by if better else "",
     )
 
 

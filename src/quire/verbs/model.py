@@ -91,8 +91,7 @@ def _key(ws: Workspace, scheme: str, host: str) -> str:
         raise ConfigError(f"the key in {name} has characters that no key has", hint="set it again")
     if _loopback(host):
         return value
-    trusted = ws.env.get(_HOST, "").lower().split(",")
-    if host.lower() not in (each.strip() for each in trusted):
+    if not trusted(ws, host):
         raise ConfigError(
             f"the key in {name} is not sent to {host}: nobody here said that it may be",
             hint=f"export {_HOST}={host}, where that is your model's server",
@@ -102,6 +101,12 @@ def _key(ws: Workspace, scheme: str, host: str) -> str:
             f"the key in {name} would go to {host} for anyone to read", hint="use https"
         )
     return value
+
+
+def trusted(ws: Workspace, host: str) -> bool:
+    """Whether somebody here said that what is ours may go there, or it is our own machine."""
+    said = ws.env.get(_HOST, "").lower().split(",")
+    return _loopback(host) or host.lower() in (each.strip() for each in said)
 
 
 def _loopback(host: str) -> bool:

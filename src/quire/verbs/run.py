@@ -465,6 +465,10 @@ class NotebookExecutor:
 
             later(self.workspace)
             keep_digest(self.workspace)
+            if self.workspace.config.model.summaries:
+                from . import summaries
+
+                summaries.later(self.workspace, self.record)
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""
