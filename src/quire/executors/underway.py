@@ -58,7 +58,7 @@ class Attended:
         self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
     ) -> Answers | None:
         with self._lock:
-            askers = list(reversed(self._askers))
+            askers = list({id(asker): asker for asker in reversed(self._askers)}.values())
             self._open += 1
         try:
             for asker in askers:  # the latest first: the others may have stopped listening

@@ -33,25 +33,38 @@ class Waited:
     resumable: bool = False
 
 
-def start(ws: Workspace, path: str, parameters: Mapping[str, Any], **options: Any) -> Underway:
+def start(
+    ws: Workspace,
+    path: str,
+    parameters: Mapping[str, Any],
+    *,
+    attended: Attended | None = None,
+    **options: Any,
+) -> Underway:
     """Begin a run that outlives the call; `options` are those of NotebookExecutor."""
     return begin(
         ws,
         lambda here, attended: NotebookExecutor(
             path, parameters, workspace=here, attended=attended, **options
         ),
+        attended,
     )
 
 
-def begin(ws: Workspace, make: Callable[[Workspace, Attended], NotebookExecutor]) -> Underway:
+def begin(
+    ws: Workspace,
+    make: Callable[[Workspace, Attended], NotebookExecutor],
+    attended: Attended | None = None,
+) -> Underway:
     """Begin what `make` makes. What is wrong with the request raises here. Questions it has before
-    it starts go to the workspace's asker, later ones to whoever waits for it."""
+    it starts go to the workspace's asker, later ones to whoever waits for it. `attended` is for
+    whoever is there from the first moment on: a run may ask before anybody waits for it."""
     if not ws.engine.outlives:
         raise HostError(
             "a run that goes on by itself needs a host",
             hint="leave out --no-host, and unset QUIRE_NO_HOST",
         )
-    attended = Attended()
+    attended = attended or Attended()
     here = Workspace(
         ws.root, cwd=ws.cwd, env=ws.env, engine=ws.engine, world=ws.world, asker=attended
     )

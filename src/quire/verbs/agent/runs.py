@@ -37,15 +37,20 @@ def execute(
 ) -> Told:
     limit(options, "timeout")
     limit(options, "cell_timeout")
-    if "resume" in options and find(ws, options["resume"]).record.outcome == "paused":
-        under = _taken_up(ws, inside(ws, path), parameters, options)
-    else:
-        if "from" in options:
-            options["from_cell"] = str(options.pop("from"))
-        errand = Errand(options.pop("request", ""), changes=_changes(options.pop("changes", [])))
-        under = underway.start(ws, inside(ws, path), parameters or {}, errand=errand, **options)
-    caller.announce(under.run_id)
-    told = _follow(ws, caller, under.run_id, wait)
+    path, attended = inside(ws, path), Attended()
+    with attended.by(ws.asker):
+        if "resume" in options and find(ws, options["resume"]).record.outcome == "paused":
+            under = _taken_up(ws, path, parameters, attended, options)
+        else:
+            if "from" in options:
+                options["from_cell"] = str(options.pop("from"))
+            errand = Errand(
+                options.pop("request", ""), changes=_changes(options.pop("changes", []))
+            )
+            options |= {"errand": errand, "attended": attended}
+            under = underway.start(ws, path, parameters or {}, **options)
+        caller.announce(under.run_id)
+        told = _follow(ws, caller, under.run_id, wait)
     if cancel_with_request and caller.cancelled():
         return _tell(underway.cancel(ws, under.run_id))
     return told
@@ -56,7 +61,11 @@ def _changes(told: list[dict[str, str]]) -> list[Change]:
 
 
 def _taken_up(
-    ws: Workspace, path: str, parameters: dict[str, Any] | None, options: dict[str, Any]
+    ws: Workspace,
+    path: str,
+    parameters: dict[str, Any] | None,
+    attended: Attended,
+    options: dict[str, Any],
 ) -> Underway:
     """A run that waits for a person. That an agent asks for it is no approval: they are asked."""
     name = options.pop("resume")
@@ -79,7 +88,7 @@ def _taken_up(
         execution, _ = prepare(here, old.run_id, timeout=timeout, attended=attended)
         return execution
 
-    return underway.begin(ws, make)
+    return underway.begin(ws, make, attended)
 
 
 def limit(given: Mapping[str, Any], name: str) -> float | None:
