@@ -86,6 +86,8 @@ def tell_run(
             page.quote(record.reason, 2_000)
         _next(page, _after_run(record, bad), say)
         teller.outputs(bad)
+    elif record.outcome == "paused" and not cell:
+        _waiting(page, record, indexes, say)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
@@ -136,8 +138,9 @@ def _about(record: Record) -> Iterator[str]:
 
 
 def _refusal(call: ToolCalled) -> str:
-    said = call.result.get("error") or call.result.get("message") or ""
-    return f"  {inline(call.tool, 60)} in cell {inline(call.cell, 40)}: {inline(str(said), 300)}"
+    what = f"{inline(call.tool, 60)} in cell {inline(call.cell, 40)}"
+    times = f", {call.times:,} times" if call.times > 1 else ""
+    return f"  {what}{times}: {inline(call.reason, 300)}"
 
 
 def _stopped(record: Record) -> CellRecord | None:
@@ -190,6 +193,25 @@ def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, St
         again["timeout"] = ...
     what = "go on from there" if resumable else "run it again from the top"
     yield what, Step("run", again)
+
+
+def _waiting(page: Page, record: Record, indexes: Mapping[str, int], say: Say) -> None:
+    """Which cell it stands before, and that only a person's word takes it up."""
+    page.say("it is not finished: a step waits for a person's approval")
+    if record.reason:
+        page.say(f"why it stopped: {inline(record.reason, 300)}")
+    waits = next(
+        (one for one in record.cells if one.kind == "code" and one.status == "not run"), None
+    )
+    if waits is not None:
+        page.say(_cell_line(waits, indexes[waits.id]))
+        page.quote(waits.source, 2_000)
+    again: dict[str, Any] = {"path": record.task}
+    if record.parameters:
+        again["parameters"] = _sayable(record.parameters)
+    asking = Step("run", {**again, "resume": record.run_id})
+    _next(page, [("have the person at this client asked again, if it can ask", asking)], say)
+    page.say(f"or a person says so in a shell: quire resume {_name(record.run_id)} --approve")
 
 
 def _sayable(parameters: Mapping[str, Any]) -> Any:

@@ -33,18 +33,26 @@ class Waited:
     resumable: bool = False
 
 
-def start(ws: Workspace, path: str, parameters: Mapping[str, Any], **options: Any) -> Underway:
+def start(
+    ws: Workspace,
+    path: str,
+    parameters: Mapping[str, Any],
+    *,
+    attended: Attended | None = None,
+    **options: Any,
+) -> Underway:
     """Begin a run that outlives the call. What is wrong with the request raises here.
 
     `options` are those of NotebookExecutor. Questions it has before it starts go to the
-    workspace's asker, later ones to whoever waits for it.
+    workspace's asker, later ones to whoever attends to it: who means to wait for the run does so
+    from before it starts, as its first cell may ask at once.
     """
     if not ws.engine.outlives:
         raise HostError(
             "a run that goes on by itself needs a host",
             hint="leave out --no-host, and unset QUIRE_NO_HOST",
         )
-    attended = Attended()
+    attended = attended or Attended()
     here = Workspace(
         ws.root, cwd=ws.cwd, env=ws.env, engine=ws.engine, world=ws.world, asker=attended
     )

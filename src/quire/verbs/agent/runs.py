@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import UsageError
-from ...executors.underway import Progress
+from ...executors.underway import Attended, Progress
+from ...runs.asking import Nobody
 from ...runs.printed import plain
 from ...runs.telling import Told
 from ...workspace import Workspace
@@ -35,9 +36,13 @@ def execute(
     limit(options, "cell_timeout")
     if "from" in options:
         options["from_cell"] = str(options.pop("from"))
-    under = underway.start(ws, inside(ws, path), parameters or {}, **options)
-    caller.announce(under.run_id)
-    told = _follow(ws, caller, under.run_id, wait)
+    attended = Attended()
+    with attended.by(ws.asker if wait is None or wait > 0 else Nobody()):
+        under = underway.start(
+            ws, inside(ws, path), parameters or {}, attended=attended, **options
+        )
+        caller.announce(under.run_id)
+        told = _follow(ws, caller, under.run_id, wait)
     if cancel_with_request and caller.cancelled():
         return _tell(underway.cancel(ws, under.run_id))
     return told
