@@ -141,7 +141,11 @@ def test_a_wrong_answer_is_asked_again(root: Path) -> None:
     (root / "x.md").write_text(
         "---\nparameters:\n  n: {type: int}\n---\n```python\nprint(n)\n```\n"
     )
-    assert out(run(workspace(root, "many", "4"), "x.md")) == "4\n"
+    ws = workspace(root, "many", "4")
+    assert out(run(ws, "x.md")) == "4\n"
+    first, again = ws.asker.asked  # type: ignore[attr-defined]
+    assert first.text == "n (int)?"
+    assert again.text == "n expects int, got 'many'"
 
 
 def test_dotenv_is_read_and_masked(root: Path) -> None:

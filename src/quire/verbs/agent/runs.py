@@ -38,9 +38,7 @@ def execute(
         options["from_cell"] = str(options.pop("from"))
     attended = Attended()
     with attended.by(ws.asker if wait is None or wait > 0 else Nobody()):
-        under = underway.start(
-            ws, inside(ws, path), parameters or {}, attended=attended, **options
-        )
+        under = underway.start(ws, inside(ws, path), parameters or {}, attended=attended, **options)
         caller.announce(under.run_id)
         told = _follow(ws, caller, under.run_id, wait)
     if cancel_with_request and caller.cancelled():
