@@ -241,11 +241,32 @@ def test_a_kernel_that_went_with_its_host_is_announced_first(scratch: Scratch) -
             await agent.ok("notebook_session", action="exec", path="a.py", cells="all")
             pid = await anyio.to_thread.run_sync(host_pid, scratch)
             os.kill(pid, signal.SIGKILL)
-            told = await agent.ok("notebook_session", action="exec", session="a", code="1 + 1")
+            told = await agent.fails("notebook_session", action="exec", session="a", code="x + 1")
             assert told.text.startswith("THE KERNEL WAS REPLACED")
             assert 'action="restore"' in told.text
             again = await agent.ok("notebook_session", action="restore", session="a")
             assert "REPLACED" in again.text
+            assert 'action="restore"' not in again.text
+            told = await agent.ok("notebook_session", action="exec", session="a", code="x + 1")
+            assert "| 42" in told.text
+
+    asyncio.run(live())
+
+
+def test_restore_is_not_offered_where_it_would_not_bring_the_lost_kernel_back(
+    scratch: Scratch,
+) -> None:
+    scratch.write("a.py", "# %%\nx = 41\n")
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch) as agent:
+            await agent.ok("notebook_session", action="exec", path="a.py", cells="all")
+            end = "import os; os.kill(os.getpid(), 9)"
+            told = await agent.fails("notebook_session", action="exec", session="a", code=end)
+            assert 'notebook_session(action="restore", session="a")' in told.text
+            told = await agent.ok("notebook_session", action="exec", session="a", code="1 + 1")
+            assert told.text.startswith("THE KERNEL WAS REPLACED")
+            assert 'action="restore"' not in told.text
 
     asyncio.run(live())
 

@@ -465,6 +465,11 @@ def test_a_cell_that_goes_on() -> None:
     assert told.text.startswith('running: session "a"')
     assert "| so far" in told.text
     assert not told.failed
+    quiet = tell_cells(
+        answer_of(submitted(1)), session="a", task="t.py", epoch=1, running=True
+    ).text
+    assert "1 cell began; the last goes on" in quiet
+    assert ", ok" not in quiet
 
 
 def test_steps_survive_what_is_in_them() -> None:

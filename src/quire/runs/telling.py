@@ -244,9 +244,10 @@ def tell_cells(
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
+    begun = "began; the last goes on" if running else "ran"
     page.say(
         f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}; "
-        f"{ran} {'cell' if ran == 1 else 'cells'} ran"
+        f"{ran} {'cell' if ran == 1 else 'cells'} {begun}"
     )
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
@@ -269,7 +270,8 @@ def tell_cells(
     for cell in teller.some([one for one in others if one.outputs]):
         page.say(_cell_line(cell, by_id[id(cell)].index))
         teller.outputs(cell)
-    quiet = [one for one in others if not one.outputs]
+    ended = others[:-1] if running else others
+    quiet = [one for one in ended if not one.outputs]
     if quiet:
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
@@ -278,7 +280,9 @@ def tell_cells(
 
 def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:
     if bad.cell.status == "died":
-        yield "a fresh kernel", Step("restart", {"session": session})
+        again = Step("restore", {"session": session})
+        yield "run again what had run before, as long as nothing else has run since", again
+        yield "or begin with an empty kernel", Step("restart", {"session": session})
         return
     if bad.index is None:
         yield "undo what it did", Step("rewind", {"session": session, "cell": f"#{bad.order}"})
