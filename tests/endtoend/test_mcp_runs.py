@@ -253,6 +253,19 @@ def test_a_kernel_that_went_with_its_host_is_announced_first(scratch: Scratch) -
     asyncio.run(live())
 
 
+def test_what_fails_is_not_promoted_as_a_success(scratch: Scratch) -> None:
+    scratch.write("a.py", "# %%\nx = 41\n\n# %%\nraise ValueError(x)\n")
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch) as agent:
+            await agent.fails("notebook_session", action="exec", path="a.py", cells="all")
+            told = await agent.fails("notebook_session", action="promote", path="a.py", to="b.py")
+            assert told.text.startswith("written, but it fails")
+
+    asyncio.run(live())
+    assert (scratch.root / "b.py").exists()
+
+
 def test_restore_is_not_offered_where_it_would_not_bring_the_lost_kernel_back(
     scratch: Scratch,
 ) -> None:

@@ -232,7 +232,15 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
         return Told(
             f"not written: {plain(made.difference)}\nthe clean run is {made.run_id}", (), True
         )
-    return Told(f"written: {ws.named(made.path)}, as the clean run {made.run_id} saw it too")
+    written = f"{ws.named(made.path)}, as the clean run {made.run_id} saw it too"
+    if made.outcome != "ok":
+        return Told(
+            f"written, but it fails, in the session and in a clean kernel: {written}\n"
+            f'see why: run_show(run="{made.run_id}")',
+            (),
+            True,
+        )
+    return Told(f"written: {written}")
 
 
 class _Left:
