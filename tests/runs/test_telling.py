@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -238,6 +239,20 @@ def test_the_next_calls_mend_and_resume() -> None:
     assert "quire edit tasks/t.py c0 --source …" in command
     masked = tell_run(failing(parameters={"key": "[masked:KEY]"})).text
     assert "parameters=…" in masked
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "step"),
+    [
+        ("timed_out", "the cell took longer than 1 s", f'resume="{RUN}", cell_timeout=…)'),
+        ("timed_out", "the run took longer than 1 s", f'resume="{RUN}", timeout=…)'),
+        ("cancelled", "it was cancelled", "run it again from the top: notebook_execute("),
+    ],
+)
+def test_the_next_call_is_one_that_helps(outcome: Any, reason: str, step: str) -> None:
+    text = tell_run(replace(failing(), outcome=outcome, reason=reason)).text
+    assert step in text
+    assert ("resume=" in text) is (outcome != "cancelled")
 
 
 def test_a_recursion_is_one_line() -> None:

@@ -183,14 +183,18 @@ def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, St
     if bad is None:
         yield "run it again", Step("run", again)
         return
-    resumable = not any("cannot be resumed" in text for text in record.warnings)
+    # The states of a run that somebody called off are not kept.
+    resumable = record.outcome != "cancelled" and not any(
+        "cannot be resumed" in text for text in record.warnings
+    )
     if record.outcome == "failed":
         arguments = {"path": record.task, "cell": bad.id, "new_source": ...}
         yield "mend the cell", Step("edit", arguments)
     if resumable:
         again["resume"] = record.run_id
     if record.outcome == "timed_out":
-        again["timeout"] = ...
+        limit = "cell_timeout" if record.reason.startswith("the cell took") else "timeout"
+        again[limit] = ...
     what = "go on from there" if resumable else "run it again from the top"
     yield what, Step("run", again)
 

@@ -60,7 +60,8 @@ def wait(ws: Workspace, caller: Caller, *, run: str, timeout: float | None = Non
 
 
 def cancel(ws: Workspace, caller: Caller, *, run: str) -> Told:
-    return _tell(underway.cancel(ws, run))
+    told = _tell(underway.cancel(ws, run))
+    return Told(told.text, told.pictures)  # it was called off, as was asked
 
 
 def _follow(ws: Workspace, caller: Caller, run_id: str, seconds: float | None) -> Told:
