@@ -42,6 +42,18 @@ def test_nothing_found_is_no_error_and_a_bad_question_is(repo: Scratch) -> None:
     )
 
 
+def test_words_to_leave_out_are_no_options(repo: Scratch) -> None:
+    repo.write("notebooks/hay.py", TASK)
+    _, told = repo.run("notebooks/hay.py")
+    for left_out, found in (("-nowhere", True), ("-needle", False), ("-code:value", False)):
+        done = repo.quire("find", "needle_42", left_out, "-n1", "--json")
+        assert done.returncode == 0, done.stderr
+        runs = [run["run_id"] for run in json.loads(done.stdout)["runs"]]
+        assert runs == ([told["run_id"]] if found else []), left_out
+    for typo in (("--tsak", "x"), ("-x",)):
+        assert repo.quire("find", "needle_42", *typo).returncode == 2
+
+
 def test_runs_that_no_archive_has_are_found_as_long_as_they_are_here(repo: Scratch) -> None:
     repo.write("notebooks/hay.py", TASK)
     _, told = repo.run("notebooks/hay.py", "--no-archive")

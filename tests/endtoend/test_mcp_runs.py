@@ -124,7 +124,7 @@ def test_the_time_to_answer_is_configured(scratch: Scratch) -> None:
         async with mcpworld.stdio(scratch) as agent:
             told = await agent.ok("notebook_execute", path="slow.py")
             assert "running" in told.text
-            ended = await agent.fails("run_cancel", run=told.run_id())
+            ended = await agent.ok("run_cancel", run=told.run_id())
             assert ended.text.startswith("cancelled")
 
     asyncio.run(live())
@@ -241,11 +241,45 @@ def test_a_kernel_that_went_with_its_host_is_announced_first(scratch: Scratch) -
             await agent.ok("notebook_session", action="exec", path="a.py", cells="all")
             pid = await anyio.to_thread.run_sync(host_pid, scratch)
             os.kill(pid, signal.SIGKILL)
-            told = await agent.ok("notebook_session", action="exec", session="a", code="1 + 1")
+            told = await agent.fails("notebook_session", action="exec", session="a", code="x + 1")
             assert told.text.startswith("THE KERNEL WAS REPLACED")
             assert 'action="restore"' in told.text
             again = await agent.ok("notebook_session", action="restore", session="a")
             assert "REPLACED" in again.text
+            assert 'action="restore"' not in again.text
+            told = await agent.ok("notebook_session", action="exec", session="a", code="x + 1")
+            assert "| 42" in told.text
+
+    asyncio.run(live())
+
+
+def test_what_fails_is_not_promoted_as_a_success(scratch: Scratch) -> None:
+    scratch.write("a.py", "# %%\nx = 41\n\n# %%\nraise ValueError(x)\n")
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch) as agent:
+            await agent.fails("notebook_session", action="exec", path="a.py", cells="all")
+            told = await agent.fails("notebook_session", action="promote", path="a.py", to="b.py")
+            assert told.text.startswith("written, but it fails")
+
+    asyncio.run(live())
+    assert (scratch.root / "b.py").exists()
+
+
+def test_restore_is_not_offered_where_it_would_not_bring_the_lost_kernel_back(
+    scratch: Scratch,
+) -> None:
+    scratch.write("a.py", "# %%\nx = 41\n")
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch) as agent:
+            await agent.ok("notebook_session", action="exec", path="a.py", cells="all")
+            end = "import os; os.kill(os.getpid(), 9)"
+            told = await agent.fails("notebook_session", action="exec", session="a", code=end)
+            assert 'notebook_session(action="restore", session="a")' in told.text
+            told = await agent.ok("notebook_session", action="exec", session="a", code="1 + 1")
+            assert told.text.startswith("THE KERNEL WAS REPLACED")
+            assert 'action="restore"' not in told.text
 
     asyncio.run(live())
 
@@ -314,6 +348,77 @@ def test_without_anybody_to_ask_all_that_is_missing_is_listed(scratch: Scratch) 
             assert 'label: str = "x"' in told.text
 
     asyncio.run(live())
+
+
+ASKS = """# %%
+from quire.runtime import ask, glue
+glue("region", ask("Which region?", ["eu", "us"], default="eu"))
+"""
+WAITS = """# %%
+print("before")
+
+# %% tags=["approve"]
+print("sent")
+"""
+
+
+def test_a_cell_asks_the_person_at_the_client_and_without_one_the_policy_answers(
+    scratch: Scratch,
+) -> None:
+    scratch.write("asks.py", ASKS)
+
+    async def answer(
+        ctx: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"answer1": "us"})
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch, "desk", elicitation_callback=answer) as agent:
+            told = await agent.ok("notebook_execute", path="asks.py")
+            assert '| region = "us"' in told.text
+            assert 'asked "Which region?": "us", by "the person at desk"' in told.text
+            await agent.ok("notebook_session", action="open", path="asks.py")
+            told = await agent.ok("notebook_session", action="exec", path="asks.py", cells="all")
+            assert '| region = "us"' in told.text
+        async with mcpworld.stdio(scratch) as agent:
+            told = await agent.ok("notebook_execute", path="asks.py")
+            assert '| region = "eu"' in told.text
+            assert 'asked "Which region?": "eu", by "policy"' in told.text
+
+    asyncio.run(live())
+
+
+def test_a_step_that_waits_says_who_takes_it_up_and_its_person_is_always_asked(
+    scratch: Scratch,
+) -> None:
+    """A resumed run asks at once: before anybody could have come to wait for it."""
+    scratch.write("waits.py", WAITS)
+    asked = 0
+
+    async def answer(
+        ctx: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        nonlocal asked
+        asked += 1
+        (name,) = params.requested_schema["properties"]
+        return types.ElicitResult(action="accept", content={name: "run"})
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch) as agent:
+            told = await agent.ok("notebook_execute", path="waits.py")
+        run = told.run_id()
+        assert told.text.startswith("paused")
+        assert "waits for a person's approval" in told.text
+        assert '| print("sent")' in told.text
+        assert f'notebook_execute(path="waits.py", resume="{run}")' in told.text
+        assert f"quire resume {run} --approve" in told.text
+        async with mcpworld.stdio(scratch, elicitation_callback=answer) as agent:
+            for _ in range(3):
+                told = await agent.ok("notebook_execute", path="waits.py", resume=run)
+                assert told.text.startswith("ok"), told.text
+
+    asyncio.run(live())
+    assert asked == 3
 
 
 def test_two_agents_on_two_notebooks_and_on_one(scratch: Scratch) -> None:

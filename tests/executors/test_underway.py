@@ -48,6 +48,22 @@ def test_the_latest_who_attends_is_asked_and_others_where_they_left() -> None:
     assert attended.ask([Question("?")]) is None
 
 
+def test_who_attends_twice_is_asked_once() -> None:
+    class Counting(Nobody):
+        times = 0
+
+        def ask(
+            self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
+        ) -> Answers | None:
+            self.times += 1
+            return None
+
+    attended, person = Attended(), Counting()
+    with attended.by(person), attended.by(person):
+        attended.ask([Question("?")])
+    assert person.times == 1
+
+
 def test_that_somebody_thinks_is_known() -> None:
     attended, person = Attended(), Thinking()
     with attended.by(person):

@@ -90,7 +90,7 @@ def test_a_paused_run_says_what_is_next_and_a_person_is_asked(root: Path, engine
     told = execute(root, engine, path="GREET", parameters={"name": "Ada"})
     run = run_of(told)
     assert told.text.startswith("paused")
-    assert "| step 2 of 2 (Send) waits for approval" in told.text
+    assert 'why it stopped: "step 2 of 2 (Send) waits for approval' in told.text
     task = "logbooks/templates/GREET.md"
     assert f'notebook_execute(path="{task}", resume="{run}")' in told.text
     assert f"quire resume {run} --approve" in told.text

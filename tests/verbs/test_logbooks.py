@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from quire import __version__
 from quire.errors import QuireError, UsageError
+from quire.runs.agreement import agreement
 from quire.runs.asking import Answers, Declined, Question
 from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import Record
@@ -108,6 +111,26 @@ def test_the_record_lies_by_day_and_uuid_and_reads_as_the_run(root: Path) -> Non
     assert not verify_run(ws, record.run_id).findings
 
 
+def test_a_run_with_parameters_by_default_is_verified(root: Path) -> None:
+    """The notebook sets what was not given, too; a value that is not the default is noticed."""
+    (root / "d.md").write_text(
+        "---\nparameters:\n  a: ...\n  n: 2\n  xs: [1, 2]\n  d: {type: date, default: 2026-01-31}\n"
+        "---\n```python\nprint(a, n, xs, d)\n```\n"
+    )
+    ws = workspace(root)
+    record = run(ws, "d.md", a="x")
+    assert record.parameters == {"a": "x"}
+    assert not verify_run(ws, record.run_id).findings
+    (folder,) = root.glob(f".quire/archive/runs/*/*/*/{record.run_id}")
+    told = json.loads((folder / "record.json").read_text())
+    shown = (folder / "notebook.ipynb").read_text()
+    assert '"n = 2' in shown
+    forged = json.loads(shown.replace('"n = 2', '"n = 3'))
+    source = ("source.md", (folder / "source.md").read_bytes())
+    found = [one.what for one in agreement(told, forged, source, __version__, [])]
+    assert "the notebook sets 3, the record has 2" in found
+
+
 def test_what_lacks_is_asked_for_at_once(root: Path) -> None:
     (root / "x.md").write_text(
         "---\nparameters:\n  n: {type: int}\n  mood: {choices: [calm, merry]}\n"
@@ -141,7 +164,11 @@ def test_a_wrong_answer_is_asked_again(root: Path) -> None:
     (root / "x.md").write_text(
         "---\nparameters:\n  n: {type: int}\n---\n```python\nprint(n)\n```\n"
     )
-    assert out(run(workspace(root, "many", "4"), "x.md")) == "4\n"
+    ws = workspace(root, "many", "4")
+    assert out(run(ws, "x.md")) == "4\n"
+    first, again = ws.asker.asked  # type: ignore[attr-defined]
+    assert first.text == "n (int)?"
+    assert again.text == "n expects int, got 'many'"
 
 
 def test_dotenv_is_read_and_masked(root: Path) -> None:

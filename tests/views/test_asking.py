@@ -80,6 +80,29 @@ def test_choices_by_number_by_word_and_by_default(person: Person, typed: str, an
     assert person.ended(came) == Answers((answer,), "person")
 
 
+def test_a_text_of_several_lines(person: Person) -> None:
+    code = Question("The code", name="source", default="old", lines=True)
+    came = person.asked(code, Question("Why?"))
+    person.until("only .")
+    for row in ("for n in range(3):", "    print(n)", "", "done = True", "."):
+        person.until("> ")
+        person.seen = ""
+        person.types(f"{row}\n")
+    person.until("Why?")
+    person.until("> ")
+    person.types("so\n")
+    text = "for n in range(3):\n    print(n)\n\ndone = True"
+    assert person.ended(came) == Answers((text, "so"), "person")
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("\n", "old"), (".\n", ""), ("new\n\x04", "new")])
+def test_a_text_stays_or_ends(person: Person, typed: str, answer: str) -> None:
+    came = person.asked(Question("The code", default="old", lines=True))
+    person.until("> ")
+    person.types(typed)
+    assert person.ended(came) == Answers((answer,), "person")
+
+
 def test_what_is_no_choice_is_asked_again(person: Person) -> None:
     came = person.asked(Question("Which?", choices=("yes", "yesterday")))
     for wrong in ("3", "0", "no", "y", "", "99999999999999"):

@@ -120,7 +120,9 @@ class Approval:
         """The step with another source; None where there was none in the end."""
         old = without_magic(cell.source)
         questions = [
-            Question(f"The code of {named}, for this run only", name="source", default=old),
+            Question(
+                f"The code of {named}, for this run only", name="source", default=old, lines=True
+            ),
             Question("Why?", name="reason", help="it is kept beside the change"),
         ]
         try:

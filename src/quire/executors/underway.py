@@ -58,10 +58,11 @@ class Attended:
         self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
     ) -> Answers | None:
         with self._lock:
+            # The latest first, as the others may have stopped listening; each of them once.
             askers = list({id(asker): asker for asker in reversed(self._askers)}.values())
             self._open += 1
         try:
-            for asker in askers:  # the latest first: the others may have stopped listening
+            for asker in askers:
                 answers = asker.ask(questions, called_off)
                 if answers is not None:
                     return answers

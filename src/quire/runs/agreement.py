@@ -236,9 +236,14 @@ def _outcome(record: Mapping[str, Any]) -> Iterator[Finding]:
 def _parameters(record: Mapping[str, Any], nb: Mapping[str, Any]) -> Iterator[Finding]:
     """The cell that set the parameters against the record, as far as it is plain Python."""
     values = record["plan"].get("parameters", {})
-    if not values or record["plan"].get("language", "python") != "python":
+    # A logbook's cell sets those that were not given too, to what they are by default.
+    defaults = record["plan"].get("defaults")
+    expected = {**(defaults if isinstance(defaults, Mapping) else {}), **values}
+    if record["plan"].get("language", "python") != "python":
         return
     cells = [c for c in nb["cells"] if INJECTED_TAG in _tags(c["metadata"].get("tags"))]
+    if not values and not cells:
+        return
     if len(cells) != 1:
         what = f"the notebook has {len(cells)} cells that set them, not one"
         yield Finding("parameters", what, "disagree")
@@ -247,15 +252,16 @@ def _parameters(record: Mapping[str, Any], nb: Mapping[str, Any]) -> Iterator[Fi
     set_here = _assigned(source)
     if set_here is None or _MASKED in source:
         return
-    for name in values.keys() ^ set_here.keys():
+    for name in values.keys() - set_here.keys():
         what = "the record has it, the notebook does not set it"
-        if name in set_here:
-            what = "the notebook sets it, the record does not have it"
+        yield Finding(f"parameters {name}", what, "disagree")
+    for name in set_here.keys() - expected.keys():
+        what = "the notebook sets it, the record does not have it"
         yield Finding(f"parameters {name}", what, "disagree")
     for name, node in set_here.items():
         known, value = _literal(node)
-        if known and name in values and not _equal(value, values[name]):
-            what = f"the notebook sets {brief(value)}, the record has {brief(values[name])}"
+        if known and name in expected and not _equal(value, expected[name]):
+            what = f"the notebook sets {brief(value)}, the record has {brief(expected[name])}"
             yield Finding(f"parameters {name}", what, "disagree")
 
 

@@ -19,7 +19,10 @@ Kind = Literal["question", "parameter", "approval", "variable"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`name` is what the answer is for: a parameter, a variable, a cell. `secret`: not echoed."""
+    """`name` is what the answer is for: a parameter, a variable, a cell.
+
+    `secret`: not echoed. `lines`: the answer is a text of several lines.
+    """
 
     text: str
     name: str = ""
@@ -28,6 +31,7 @@ class Question:
     default: str | None = None
     help: str = ""
     secret: bool = False
+    lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)

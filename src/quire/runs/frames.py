@@ -18,9 +18,10 @@ _FILE = re.compile(
 _POINTED = re.compile(r"^-+> ?(\d+)(?: (.*))?$")
 _LISTED = re.compile(r"^(?:\s*\d+(?: .*)?|\s+\(\.\.\.\).*)$")
 _HEADER = re.compile(r"^\S+\s+Traceback \(most recent call last\):?$|^-{20,}$")
-# The standard library and what is installed: nobody who wrote the task can mend it there.
+# The standard library, what is installed, the tools in cells: nobody who wrote the task can mend it
+# there.
 _LIBRARY = re.compile(
-    r"(?:site-packages|dist-packages|/lib(?:64)?/python\d|\.pyenv/|<frozen|<string>|<__array)"
+    r"(?:/quire/kernel/inside/|site-packages|dist-packages|/lib(?:64)?/python\d|\.pyenv/|<frozen|<string>|<__array)"
 )
 _CHAINED = (
     "During handling of the above exception, another exception occurred:",

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Doing = Literal[
-    "show", "output", "edit", "run", "resume", "exec", "rewind", "vars", "restart", "wait", "read"
+    "show",
+    "output",
+    "edit",
+    "run",
+    "resume",
+    "exec",
+    "rewind",
+    "vars",
+    "restart",
+    "restore",
+    "wait",
+    "read",
 ]
 
 
@@ -35,6 +46,7 @@ _TOOLS: dict[Doing, tuple[str, dict[str, str]]] = {
     "rewind": ("notebook_session", {"action": "rewind"}),
     "vars": ("notebook_session", {"action": "vars"}),
     "restart": ("notebook_session", {"action": "restart"}),
+    "restore": ("notebook_session", {"action": "restore"}),
 }
 
 
@@ -88,3 +100,5 @@ def as_command(step: Step) -> str:
             return f"quire session vars {word('session')}"
         case "restart":
             return f"quire session restart {word('session')}"
+        case "restore":
+            return f"quire session restore {word('session')}"

@@ -87,11 +87,7 @@ def tell_run(
         _next(page, _after_run(record, bad), say)
         teller.outputs(bad)
     elif record.outcome == "paused" and not cell:
-        page.say("why it waits:")
-        page.quote(record.reason, 2_000)
-        step = Step("resume", {"path": record.task, "resume": record.run_id})
-        _next(page, [("take it up where a person can be asked", step)], say)
-        page.say(f"or they say so themselves: {as_command(step)}")
+        _waiting(page, record, indexes, say)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
@@ -142,8 +138,9 @@ def _about(record: Record) -> Iterator[str]:
 
 
 def _refusal(call: ToolCalled) -> str:
-    said = call.result.get("error") or call.result.get("message") or ""
-    return f"  {inline(call.tool, 60)} in cell {inline(call.cell, 40)}: {inline(str(said), 300)}"
+    what = f"{inline(call.tool, 60)} in cell {inline(call.cell, 40)}"
+    times = f", {call.times:,} times" if call.times > 1 else ""
+    return f"  {what}{times}: {inline(call.reason, 300)}"
 
 
 def _stopped(record: Record) -> CellRecord | None:
@@ -186,16 +183,36 @@ def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, St
     if bad is None:
         yield "run it again", Step("run", again)
         return
-    resumable = not any("cannot be resumed" in text for text in record.warnings)
+    # The states of a run that somebody called off are not kept.
+    resumable = record.outcome != "cancelled" and not any(
+        "cannot be resumed" in text for text in record.warnings
+    )
     if record.outcome == "failed":
         arguments = {"path": record.task, "cell": bad.id, "new_source": ...}
         yield "mend the cell", Step("edit", arguments)
     if resumable:
         again["resume"] = record.run_id
     if record.outcome == "timed_out":
-        again["timeout"] = ...
+        limit = "cell_timeout" if record.reason.startswith("the cell took") else "timeout"
+        again[limit] = ...
     what = "go on from there" if resumable else "run it again from the top"
     yield what, Step("run", again)
+
+
+def _waiting(page: Page, record: Record, indexes: Mapping[str, int], say: Say) -> None:
+    """Which cell it stands before, and that only a person's word takes it up."""
+    page.say("it is not finished: a step waits for a person's approval")
+    if record.reason:
+        page.say(f"why it stopped: {inline(record.reason, 300)}")
+    waits = next(
+        (one for one in record.cells if one.kind == "code" and one.status == "not run"), None
+    )
+    if waits is not None:
+        page.say(_cell_line(waits, indexes[waits.id]))
+        page.quote(waits.source, 2_000)
+    again = Step("resume", {"path": record.task, "resume": record.run_id})
+    _next(page, [("have the person at this client asked again, if it can ask", again)], say)
+    page.say(f"or a person says so in a shell: {as_command(again)}")
 
 
 def _sayable(parameters: Mapping[str, Any]) -> Any:
@@ -228,9 +245,10 @@ def tell_cells(
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
+    begun = "began; the last goes on" if running else "ran"
     page.say(
         f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}; "
-        f"{ran} {'cell' if ran == 1 else 'cells'} ran"
+        f"{ran} {'cell' if ran == 1 else 'cells'} {begun}"
     )
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
@@ -253,7 +271,8 @@ def tell_cells(
     for cell in teller.some([one for one in others if one.outputs]):
         page.say(_cell_line(cell, by_id[id(cell)].index))
         teller.outputs(cell)
-    quiet = [one for one in others if not one.outputs]
+    ended = others[:-1] if running else others
+    quiet = [one for one in ended if not one.outputs]
     if quiet:
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
@@ -262,7 +281,9 @@ def tell_cells(
 
 def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:
     if bad.cell.status == "died":
-        yield "a fresh kernel", Step("restart", {"session": session})
+        again = Step("restore", {"session": session})
+        yield "run again what had run before, as long as nothing else has run since", again
+        yield "or begin with an empty kernel", Step("restart", {"session": session})
         return
     if bad.index is None:
         yield "undo what it did", Step("rewind", {"session": session, "cell": f"#{bad.order}"})

@@ -53,7 +53,8 @@ def settle(
     for _ in range(TRIES):
         if found.problems or not (found.lacks or unset):
             break
-        questions = [_of_parameter(lack) for lack in found.lacks] + [_of(v) for v in unset]
+        questions = [_of_parameter(lack, given or {}) for lack in found.lacks]
+        questions += [_of(variable) for variable in unset]
         answers = ws.asker.ask(questions, called_off)
         if answers is None:
             break
@@ -78,11 +79,12 @@ def _unset(
             yield variable
 
 
-def _of_parameter(lack: Lack) -> Question:
+def _of_parameter(lack: Lack, given: Mapping[str, Given]) -> Question:
     parameter = lack.parameter
     kind = f" ({parameter.type})" if parameter.type and not parameter.choices else ""
+    missing = parameter.required and parameter.name not in given
     return Question(
-        f"{parameter.name}{kind}?" if parameter.required else lack.problem,
+        f"{parameter.name}{kind}?" if missing else lack.problem,
         name=parameter.name,
         kind="parameter",
         choices=tuple(map(str, parameter.choices)),

@@ -25,6 +25,7 @@ class Promoted:
     run_id: str
     path: Path | None  # None: nothing was written
     difference: str = ""
+    outcome: str = "ok"  # of the clean run; "failed" where the session failed in the same way
 
 
 def promote(
@@ -68,7 +69,7 @@ def promote(
         if path.suffix != source.path.suffix:
             text = formats.dumps(source.document, path.suffix)
         write_atomic(path, text.encode())
-    return Promoted(record.run_id, path)
+    return Promoted(record.run_id, path, outcome=record.outcome)
 
 
 def first_difference(executions: list[Execution], record: Record, ids: Sequence[str] = ()) -> str:

@@ -14,7 +14,9 @@ from ..runs.printed import plain
 from .terminal import Terminal
 
 TICK = 100  # milliseconds between two looks at whether the answer is still wanted
-LONGEST = 10_000  # bytes of an answer
+LONGEST = 10_000  # bytes of an answer, or of one line of it
+MOST = 2_000  # lines of an answer
+END = "."  # on a line of its own: the last one
 
 
 class _CalledOff(Exception):
@@ -54,6 +56,8 @@ class TerminalAsker:
             term.err(term.paint(plain(question.help).strip(), "dim", on_err=True))
         for number, choice in enumerate(question.choices, 1):
             term.err(f"  {number}) {_line(choice)}")
+        if question.lines:
+            return self._text(question, called_off)
         while True:
             term.err(_prompt(question), end="")
             answer = self._typed(question, called_off)
@@ -64,6 +68,26 @@ class TerminalAsker:
                 term.err(f"one of 1 to {len(question.choices)}, or the words themselves")
             else:
                 term.err("type an answer; Ctrl-D declines")
+
+    def _text(self, question: Question, called_off: Callable[[], bool]) -> str:
+        """Several lines; what is there already stays where the first is empty."""
+        kept = question.default is not None
+        stays = "an empty line at first leaves it as it is; " if kept else ""
+        self.terminal.err(f"{stays}end with a line that is only {END}")
+        rows: list[str] = []
+        while len(rows) < MOST:
+            self.terminal.err("> ", end="")
+            line = self._line(called_off)
+            if line is None and not rows:
+                self.terminal.err()
+                raise Declined("the question was not answered", hint="answer it")
+            row = END if line is None else line.decode("utf-8", "replace").rstrip("\r\n")
+            if not rows and not row and question.default is not None:
+                return question.default
+            if row == END:
+                break
+            rows.append(row)
+        return "\n".join(rows)
 
     def _typed(self, question: Question, called_off: Callable[[], bool]) -> str:
         with _silent(self.terminal.stdin) if question.secret else contextlib.nullcontext():

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import UsageError
 from ...executors.underway import Attended, Progress, Underway
+from ...runs.asking import Nobody
 from ...runs.printed import plain
 from ...runs.telling import Told
 from ...workspace import Workspace
@@ -38,7 +39,7 @@ def execute(
     limit(options, "timeout")
     limit(options, "cell_timeout")
     path, attended = inside(ws, path), Attended()
-    with attended.by(ws.asker):
+    with attended.by(ws.asker if wait is None or wait > 0 else Nobody()):
         if "resume" in options and find(ws, options["resume"]).record.outcome == "paused":
             under = _taken_up(ws, path, parameters, attended, options)
         else:
@@ -105,7 +106,8 @@ def wait(ws: Workspace, caller: Caller, *, run: str, timeout: float | None = Non
 
 
 def cancel(ws: Workspace, caller: Caller, *, run: str) -> Told:
-    return _tell(underway.cancel(ws, run))
+    told = _tell(underway.cancel(ws, run))
+    return Told(told.text, told.pictures)  # it was called off, as was asked
 
 
 def _follow(ws: Workspace, caller: Caller, run_id: str, seconds: float | None) -> Told:

@@ -142,9 +142,12 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         running=not over,
     )
     lines = []
-    if answer.replaced is not None:
+    # What ends well in the fresh kernel is from then on what there is to restore.
+    if answer.replaced is not None and not any(one.cell.status == "ok" for one in answer.cells):
         step = f'notebook_session(action="restore", session="{given.name}")'
         lines.append(f"to run again what the lost kernel had run: {step}")
+    elif answer.replaced is not None:
+        lines.append("names of before are there only where what ran now defined them again")
     if not over:
         step = f'notebook_session(action="wait", session="{given.name}")'
         lines.append(f'it goes on by itself; next: {step}, or action="interrupt"')
@@ -229,7 +232,15 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
         return Told(
             f"not written: {plain(made.difference)}\nthe clean run is {made.run_id}", (), True
         )
-    return Told(f"written: {ws.named(made.path)}, as the clean run {made.run_id} saw it too")
+    written = f"{ws.named(made.path)}, as the clean run {made.run_id} saw it too"
+    if made.outcome != "ok":
+        return Told(
+            f"written, but it fails, in the session and in a clean kernel: {written}\n"
+            f'see why: run_show(run="{made.run_id}")',
+            (),
+            True,
+        )
+    return Told(f"written: {written}")
 
 
 class _Left:

@@ -18,9 +18,31 @@ if TYPE_CHECKING:
 DIFF_LINES = 40
 
 
+class _Search(click.Command):
+    """A query may have words to leave out, such as `-draft`, that look like options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = [one for one in self.params if isinstance(one, click.Option)]
+        valued = {name for one in options if not one.is_flag for name in one.opts}
+        known = {name for one in options for name in one.opts}
+        # Behind a space it is a word to Click, and the same to the query.
+        spaced = [
+            f" {arg}" if before not in valued and _leaves_out(arg, known) else arg
+            for before, arg in zip(["", *args], args, strict=False)
+        ]
+        return super().parse_args(ctx, spaced)
+
+
+def _leaves_out(arg: str, known: set[str]) -> bool:
+    if not arg.startswith("-") or arg.startswith("--") or len(arg) < 3:
+        return False
+    return not (arg[:2] in known and arg[2:].lstrip("=").isdigit())
+
+
 @click.command(
+    cls=_Search,
     epilog="Examples: quire find \"KeyError: 'user_id'\" · quire find note:drift --since 7d · "
-    'quire find --result "score>0.8" --param region=eu · quire find --like last'
+    'quire find --result "score>0.8" --param region=eu · quire find --like last',
 )
 @click.argument("query", nargs=-1)
 @click.option("--task", default="", metavar="TASK", help="Only runs of this task: path or name.")
@@ -72,7 +94,8 @@ def find(
             as_json,
         )  # fmt: skip
         return
-    found = search(ws, " ".join(query), task=task, since=since, until=until, outcome=outcome,
+    words = " ".join(query).strip()
+    found = search(ws, words, task=task, since=since, until=until, outcome=outcome,
                    who=who, params=params, results=results, limit=limit,
                    progress=_progress(app))  # fmt: skip
     if as_json:

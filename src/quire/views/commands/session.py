@@ -296,7 +296,8 @@ def promote(app: App, name: str, target: str, force: bool, as_json: bool) -> int
             },
         )
     elif made.path is not None:
-        app.terminal.out(f"written: {target} (clean run {made.run_id})")
+        held = "" if made.outcome == "ok" else ", which failed as the session did"
+        app.terminal.out(f"written: {target} (clean run {made.run_id}{held})")
     else:
         app.terminal.err(f"not written: {plain(made.difference)}")
         app.terminal.err(f"the clean run is {made.run_id}")
