@@ -84,6 +84,11 @@ def make_shell() -> Any:
             with tracebacks.remembering(self.InteractiveTB):
                 base.showtraceback(self, *args, **kwargs)
 
+    def _format_exception_for_storage(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # IPython formats it once more, for its history.
+        with tracebacks.remembering(self.InteractiveTB):
+            return base._format_exception_for_storage(self, *args, **kwargs)
+
     def enable_gui(self: Any, gui: Any = None) -> None:
         # ipykernel would ask its application; there is no window to show anything in anyway.
         if gui not in (None, "inline", "asyncio", "ipympl", "widget", "nbagg", "notebook", "agg"):
@@ -100,6 +105,7 @@ def make_shell() -> Any:
             "displayhook_class": _trait_type(hook),
             "display_pub_class": _trait_type(publisher),
             "showtraceback": showtraceback,
+            "_format_exception_for_storage": _format_exception_for_storage,
             "enable_gui": enable_gui,
         },
     )
