@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from quire.kernel.protocol import KernelEvent
+from quire.kernel.protocol import KernelEvent, Tick
 from quire.runs.events import CellError, CellFinished, KernelDied, OutputAdded
 
-Script = Callable[["FakeKernel", str, float], Iterator[KernelEvent | None]]
+Script = Callable[["FakeKernel", str, Tick], Iterator[KernelEvent | None]]
 
 
 def said(cell: str, text: str) -> OutputAdded:
@@ -30,7 +30,7 @@ class FakeKernel:
     kills: int = 0
 
     def execute(
-        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+        self, code: str, cell: str, *, tick: Tick = 0.1, aside: bool = False
     ) -> Iterator[KernelEvent | None]:
         self.asked.append(code)
         yield from self.scripts.get(code, fine)(self, cell, tick)
@@ -51,27 +51,27 @@ class FakeKernel:
         self.kill()
 
 
-def fine(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+def fine(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
     yield said(cell, f"{kernel.asked[-1]}\n")
     yield CellFinished(cell, "ok", execution_count=len(kernel.asked))
 
 
-def fails(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+def fails(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
     yield said(cell, "before\n")
     yield CellFinished(cell, "failed", error=CellError("ValueError", "no", ("line",)))
 
 
-def leaves(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+def leaves(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
     """sys.exit(0)"""
     yield CellFinished(cell, "ok", execution_count=1, stop=True)
 
 
-def dies(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+def dies(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
     yield said(cell, "last words")
     yield KernelDied(cell, "the kernel was killed by SIGSEGV", 11, None, {"max_rss": 1})
 
 
-def hangs(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+def hangs(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
     """Until it is interrupted."""
     yield said(cell, "begun\n")
     while not kernel.interrupts:
@@ -80,7 +80,7 @@ def hangs(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | 
     yield CellFinished(cell, "failed", error=CellError("KeyboardInterrupt", "", ()))
 
 
-def ignores(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+def ignores(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
     """Until it is killed."""
     while not kernel.kills:
         time.sleep(0.005)

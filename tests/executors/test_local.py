@@ -15,7 +15,7 @@ from quire.document.model import Cell, Document, identified
 from quire.executors import cell, local
 from quire.executors.cell import REASON
 from quire.executors.local import LocalExecutor
-from quire.kernel.protocol import KernelEvent
+from quire.kernel.protocol import KernelEvent, Tick
 from quire.runs.events import (
     CellError,
     CellFinished,
@@ -145,7 +145,7 @@ def test_the_kernel_dies() -> None:
 
 
 def test_what_was_cut_of_a_cell_that_died_is_told() -> None:
-    def floods(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
+    def floods(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent]:
         yield said(cell, "x" * 500)
         yield KernelDied(cell, "gone")
 
@@ -211,7 +211,7 @@ def test_the_nearer_limit_is_named(clock: Clock) -> None:
 
 
 def test_a_flood_of_events_does_not_hide_the_clock(clock: Clock) -> None:
-    def chatters(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
+    def chatters(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent]:
         while not kernel.interrupts:
             clock.sleep(0.001)
             yield said(cell, "x")
@@ -222,7 +222,7 @@ def test_a_flood_of_events_does_not_hide_the_clock(clock: Clock) -> None:
 
 
 def test_a_limit_of_the_run_passed_between_cells(clock: Clock) -> None:
-    def slow(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
+    def slow(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent]:
         clock.sleep(0.08)
         yield CellFinished(cell, "ok")
 
@@ -300,10 +300,10 @@ def test_what_comes_with_the_last_cell_is_not_lost() -> None:
 
 
 def test_secrets_are_masked_in_all_a_run_says_of_itself() -> None:
-    def tells(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
+    def tells(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent]:
         yield CellFinished(cell, "failed", error=CellError("E", SECRET, (SECRET,)))
 
-    def mourns(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
+    def mourns(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent]:
         yield KernelDied(cell, f"it said {SECRET}")
 
     for script in (tells, mourns):
@@ -316,7 +316,7 @@ def test_secrets_are_masked_in_all_a_run_says_of_itself() -> None:
 
 
 def test_a_long_reason_is_shortened() -> None:
-    def rants(kernel: FakeKernel, cell: str, tick: float) -> Iterator[KernelEvent]:
+    def rants(kernel: FakeKernel, cell: str, tick: Tick) -> Iterator[KernelEvent]:
         yield CellFinished(cell, "failed", error=CellError("E", "x" * 1_000_000, ()))
 
     _, record = ran("rants", kernel=FakeKernel({"rants": rants}))

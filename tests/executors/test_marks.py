@@ -13,6 +13,7 @@ from fake_kernel import FakeKernel, dies, fails, hangs, leaves
 from quire.document.model import Cell, identified
 from quire.errors import KernelError, UsageError
 from quire.executors.session import GONE, NO_SNAPSHOTS, Budget, Marks, Session
+from quire.kernel.protocol import Tick
 from quire.runs.events import CellFinished, CellSubmitted, Event, KernelReplaced
 from quire.runs.masking import Masker
 from quire.runs.sieve import Sieve
@@ -283,7 +284,7 @@ def test_after_a_death_one_can_go_on_without() -> None:
     assert [e.order for e in live.executions] == [3]
 
 
-def _dies(kernel: Any, cell: str, tick: float) -> Any:
+def _dies(kernel: Any, cell: str, tick: Tick) -> Any:
     kernel.alive = False
     yield from dies(kernel, cell, tick)
 

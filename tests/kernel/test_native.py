@@ -71,6 +71,28 @@ def test_every_kernel_starts_clean(kernels: NativeKernels, tmp_path: Path) -> No
     second.close()
 
 
+def test_a_thousand_frames_do_not_cost_a_thousand_looks(
+    kernels: NativeKernels, tmp_path: Path
+) -> None:
+    """Neither where the error is shown nor where IPython keeps it."""
+    kernel = kernels.start(spec(tmp_path))
+    out(
+        kernel,
+        "import inspect\n"
+        "asked, look = [], inspect.getsourcefile\n"
+        "def counted(one):\n    asked.append(one)\n    return look(one)\n"
+        "inspect.getsourcefile = counted\n"
+        "def deeper(n):\n    return deeper(n + 1)",
+    )
+    *_, end = kernel.execute("deeper(0)", "c")
+    assert isinstance(end, CellFinished)
+    assert end.error is not None
+    assert len([frame for frame in end.error.traceback if "deeper" in frame]) > 900
+    frames = "sum(inspect.isframe(one) or inspect.iscode(one) for one in asked)"
+    assert 0 < int(out(kernel, f"print({frames})")) < 50
+    kernel.close()
+
+
 def test_every_kernel_has_random_numbers_of_its_own(kernels: NativeKernels, tmp_path: Path) -> None:
     code = """
 import random, numpy, uuid, os, tempfile

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quire.runs import masking
 from quire.runs.masking import Masker, Secret, secrets_of
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "masking"
@@ -217,6 +218,15 @@ def test_pictures_are_searched_for_values_but_not_for_shapes() -> None:
     assert masked["text/plain"] == masked["image/svg+xml"] == "iVBOR[masked:github-token]"
     secret = base64.b64encode(b"s3cr3tvalue").decode()
     assert "[masked:A]" in masker.mask_json({"image/png": "AAAA" + secret})["image/png"]
+
+
+def test_what_looks_like_a_token_by_chance_costs_nothing_in_a_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(masking, "_Scan", lambda *_, **__: pytest.fail("it was judged"))
+    picture = {"image/png": "sk-ghp_AKIAxoxb-" * 100}
+    assert Masker().mask_json(picture) == picture
+    assert Masker([Secret("A", "hunter2-hunter2")]).mask_json(picture) == picture
 
 
 def test_a_key_block_in_a_list_of_lines() -> None:

@@ -162,7 +162,22 @@ def test_tables_say_how_much_of_them_is_there() -> None:
     frame = pandas.DataFrame({"a": range(29_658)})
     with pandas.option_context("display.max_rows", 10):
         data = shown(text__plain=repr(frame), text__html=frame.to_html(max_rows=10))
-    assert "display, table: 10 of 29,658 rows:" in tell_run(ran([data])).text
+    assert "\ntable: 10 of 29,658 rows:" in tell_run(ran([data])).text
+
+
+def test_tables_do_not_spend_characters_on_their_alignment() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def told(values: list[object]) -> str:
+        frame = pandas.DataFrame({"a": values, "long": 1})
+        data = shown(text__plain=repr(frame), text__html=frame.to_html(max_rows=4))
+        return tell_run(ran([data])).text
+
+    with pandas.option_context("display.max_rows", 4):
+        plain, spaced = told([*range(100)]), told(["x y"] * 100)
+    assert "|  a long\n| 0 0 1\n| 1 1 1\n| …\n| 98 98 1\n| 99 99 1" in plain
+    # Where a value has a space, one space would not tell columns apart.
+    assert "| 0  x y  1\n| 1  x y  1\n| …\n| 98  x y  1" in spaced
 
 
 def test_results_by_name_and_tables_by_their_first_rows() -> None:
@@ -427,7 +442,7 @@ def test_a_replaced_kernel_is_announced_before_all_else() -> None:
     told = tell_cells(answer_of(events), session="a", task="t.py", epoch=3)
     first, second = told.text.split("\n")[:2]
     assert first.startswith("THE KERNEL WAS REPLACED (epoch 3): what ran before is gone.")
-    assert second == 'ok: session "a", epoch 3; 1 cell ran'
+    assert second == 'ok: session "a", epoch 3'
     assert 'cell 3 (c1) "Look": ok, 0.10 s\nstdout:\n| hi' in told.text
 
 

@@ -82,6 +82,12 @@ class _Stopping:
     killed: bool = False
 
 
+def _until(stopping: _Stopping | None, limit: Limit) -> float:
+    """To the next look at the clock: what has its time is done at that time, not a tick later."""
+    due = limit.deadline if stopping is None else None if stopping.killed else stopping.kill_at
+    return TICK if due is None else min(TICK, max(0.0, due - time.monotonic()))
+
+
 @dataclass(slots=True)
 class CellRunner:
     """Runs cells one after another. `outcome` and `reason` are those of the last; `stop` says
@@ -131,7 +137,11 @@ class CellRunner:
 
     def _executed(self, cell: Cell, limit: Limit, began: float, aside: bool) -> Iterator[Event]:
         stopping: _Stopping | None = None
-        for event in self.kernel.execute(cell.source, cell.id, tick=TICK, aside=aside):
+
+        def tick() -> float:
+            return _until(stopping, limit)
+
+        for event in self.kernel.execute(cell.source, cell.id, tick=tick, aside=aside):
             if isinstance(event, CellFinished | KernelDied):
                 self.calls.close()
             yield from self.waiting()

@@ -30,7 +30,7 @@ from .exits import Exit
 from .jupyterused import WAIT, answered, question
 from .keeper import GRACE, Keeper
 from .packages import installed, platform, search_path
-from .protocol import KernelEvent, KernelSpec
+from .protocol import KernelEvent, KernelSpec, Tick, milliseconds
 
 START_TIMEOUT = 60.0
 # Reply and idle status belong together; when one is missing for this long it will not come.
@@ -169,7 +169,7 @@ class JupyterKernel:
         return kernel
 
     def execute(
-        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+        self, code: str, cell: str, *, tick: Tick = 0.1, aside: bool = False
     ) -> Iterator[KernelEvent | None]:
         """Run one cell; see the protocol. Late output of earlier cells carries their id."""
         if self._closed or self._keeper.look():
@@ -187,7 +187,7 @@ class JupyterKernel:
             self._busy = False
 
     def _with_variables(
-        self, event: CellFinished, code: str, tick: float
+        self, event: CellFinished, code: str, tick: Tick
     ) -> Generator[KernelEvent | None, None, CellFinished]:
         """What the cell worked with, where the kernel can be asked for it."""
         if self._info.get("implementation") != "ipython":
@@ -335,7 +335,7 @@ class JupyterKernel:
 
     # What a cell does
 
-    def _follow(self, asked: str, cell: str, tick: float) -> Iterator[KernelEvent | None]:
+    def _follow(self, asked: str, cell: str, tick: Tick) -> Iterator[KernelEvent | None]:
         """Events until both the reply and the idle status of this request have come."""
         reply: Mapping[str, Any] | None = None
         shown: Mapping[str, Any] = {}
@@ -343,7 +343,7 @@ class JupyterKernel:
         give_up = overdue = 0.0
         reminded = False
         while reply is None or not idle:
-            if not self._poller.poll(max(1, int(tick * 1000))):
+            if not self._poller.poll(milliseconds(tick)):
                 yield None
             heard = False
             for message in self._messages(self._client.iopub_channel):

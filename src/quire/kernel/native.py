@@ -21,7 +21,7 @@ from .exits import Exit
 from .forkserver import Zygote, channel
 from .nativewire import Wire
 from .packages import installed, platform
-from .protocol import KernelEvent, KernelSpec
+from .protocol import KernelEvent, KernelSpec, Tick
 from .snapshots import Snapshot
 
 REQUEST_TIMEOUT = 10.0
@@ -76,14 +76,14 @@ class NativeKernel:
         )
 
     def execute(
-        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+        self, code: str, cell: str, *, tick: Tick = 0.1, aside: bool = False
     ) -> Iterator[KernelEvent | None]:
         """`aside`: the state after it will be asked for by `snapshot`; make it without delay."""
         with self._busy:
             yield from self._execute(code, cell, tick, aside)
 
     def _execute(
-        self, code: str, cell: str, tick: float, aside: bool
+        self, code: str, cell: str, tick: Tick, aside: bool
     ) -> Iterator[KernelEvent | None]:
         try:
             if self._ahead:

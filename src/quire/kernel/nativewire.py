@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..runs.events import OutputAdded, OutputsCleared, OutputUpdated
-from .protocol import KernelEvent
+from .protocol import KernelEvent, Tick, milliseconds
 
 Message = dict[str, Any]
 READ = 1 << 18
@@ -52,12 +52,11 @@ class Wire:
             os.close(fd)
         self.pipes, self._fds = {}, []
 
-    def batches(self, tick: float) -> Iterator[list[Message] | None]:
+    def batches(self, tick: Tick) -> Iterator[list[Message] | None]:
         """Messages as they come, several at a time; None when `tick` passed without any.
 
         Ends when the kernel is gone. Raw text arrives as stream messages in its place.
         """
-        timeout = max(1, int(tick * 1000))
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             yield waiting
@@ -67,7 +66,7 @@ class Wire:
             if not ready:
                 if time.perf_counter() < eager:
                     continue
-                ready = self._poll.poll(timeout)
+                ready = self._poll.poll(milliseconds(tick))
             if not ready:
                 yield None
                 continue

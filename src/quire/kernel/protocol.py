@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,13 @@ from ..runs.events import (
 )
 
 KernelEvent = OutputAdded | OutputUpdated | OutputsCleared | Warned | CellFinished | KernelDied
+# Seconds; what says them is asked before every wait, for whoever has to look at an exact time.
+Tick = float | Callable[[], float]
+
+
+def milliseconds(tick: Tick) -> int:
+    """As a poll wants it: never none, and never shorter than asked for."""
+    return max(1, math.ceil((tick() if callable(tick) else tick) * 1000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Kernel(Protocol):
     epoch: int
 
     def execute(
-        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+        self, code: str, cell: str, *, tick: Tick = 0.1, aside: bool = False
     ) -> Iterator[KernelEvent | None]:
         """Run one cell. Ends with exactly one CellFinished or KernelDied.
 

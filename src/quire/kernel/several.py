@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .protocol import Kernel, KernelEvent
+from .protocol import Kernel, KernelEvent, Tick
 
 Start = Callable[[str], Kernel]
 
@@ -24,7 +24,7 @@ class SeveralKernels:
         self._current: Kernel = main
 
     def execute(
-        self, code: str, cell: str, *, tick: float = 0.1, aside: bool = False
+        self, code: str, cell: str, *, tick: Tick = 0.1, aside: bool = False
     ) -> Iterator[KernelEvent | None]:
         name = self.others.get(cell)
         if name is None:

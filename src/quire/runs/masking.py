@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .needles import Heads, Hit, Key, automaton_of, keys_of
 from .secrets import Secret, secrets_of
 from .shapes import Shape
+
+if TYPE_CHECKING:
+    import ahocorasick
 
 __all__ = ["Masker", "Secret", "StreamMasker", "secrets_of"]
 
@@ -44,9 +48,15 @@ class Masker:
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
         self._keys = keys_of(secrets)
         self._automaton = automaton_of(self._keys)
+        self._values = [key for key in self._keys if key.shape is None]
         self._encoded = any(key.lead for key in self._keys)
         self._heads = Heads(key for key in self._keys if "\n" not in key.text)
         self._long_heads = Heads(key for key in self._keys if "\n" in key.text)
+
+    @cached_property
+    def _of_values(self) -> ahocorasick.Automaton:
+        """Without the literals of shapes: in megabytes of base64 those turn up everywhere."""
+        return automaton_of(self._values)
 
     def mask(self, text: str) -> str:
         """The text with every secret replaced."""
@@ -82,7 +92,9 @@ class Masker:
         return StreamMasker(self)
 
     def _mask(self, text: str, shapes: bool) -> str:
-        hits = self._automaton.iter(text)
+        if not (shapes or self._values):
+            return text
+        hits = (self._automaton if shapes else self._of_values).iter(text)
         first = next(hits, None)
         if first is None:
             return text

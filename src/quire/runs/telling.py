@@ -154,7 +154,8 @@ def _speaks(cell: CellRecord) -> bool:
 
 def _cell_line(cell: CellRecord, index: int | None) -> str:
     place = "code" if index is None else f"cell {index}"
-    title = f" {inline(cell.title, 100)}" if cell.title.strip() else ""
+    named = cell.title.strip() and cell.title != place  # loose code is called that
+    title = f" {inline(cell.title, 100)}" if named else ""
     took = f", {summary.took(cell.duration)}" if cell.duration is not None else ""
     return f"{place} ({cell.id}){title}: {summary.worded(cell.status)}{took}"
 
@@ -245,11 +246,16 @@ def tell_cells(
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
+<<<<<<< HEAD
     begun = "began; the last goes on" if running else "ran"
     page.say(
         f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}; "
         f"{ran} {'cell' if ran == 1 else 'cells'} {begun}"
     )
+=======
+    many = "" if ran == 1 else f"; {ran} cells ran"
+    page.say(f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}{many}")
+>>>>>>> telling
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:

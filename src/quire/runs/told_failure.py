@@ -30,8 +30,8 @@ def tell_failure(page: Page, cell: CellRecord, names: Mapping[int, str]) -> None
     line = failing_line(cell, found)
     at = f", line {line}" if line is not None else ""
     page.say(f"error{at}: {inline(error.name, 100)}")
-    said = error.value if error.value.strip() else error.name
-    page.quote(said, MESSAGE)
+    if error.value.strip():
+        page.quote(error.value, MESSAGE)
     page.say("source of the cell, > marks the failing line:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))
     if found:

@@ -18,7 +18,9 @@ from .results import PAPERMILL_PREFIX, QUIRE_MIME, SCRAPBOOK_PREFIX
 _NO_TEXT = re.compile(r"<(?:IPython\.core\.display\.\w+ object|Figure size .*)>$")
 _PANDAS = re.compile(r"^\[(\d+) rows x (\d+) columns\]$", re.MULTILINE)
 _POLARS = re.compile(r"shape: \(([\d_]+), ([\d_]+)\)")
-_SPACES = re.compile(r"(?<=\S) {2,}")
+_SPACES = re.compile(r"(?<=\S) {2,}|\A {2,}")
+_INNER = re.compile(r"(?<=\S) (?=\S)")
+_LEFT_OUT = re.compile(r"^\.{2,3}(?: +\.{2,3})+$", re.MULTILINE)
 _BODY = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
 _ROW = re.compile(r"<tr\b")
 STREAMS = ("stdout", "stderr")
@@ -100,7 +102,7 @@ def _display(output: Mapping[str, Any], label: str) -> Iterator[Piece]:
         return
     labelled = _labelled(label, data, text)
     if labelled != label:
-        text = _SPACES.sub("  ", _PANDAS.sub("", text)).rstrip()
+        text = _compact(text)
     yield Text(labelled, text)
 
 
@@ -138,9 +140,16 @@ def _labelled(label: str, data: Mapping[str, Any], text: str) -> str:
         total = int(found[1].replace("_", ""))
         shown = _rows_shown(text_of(data.get("text/html", "")), total)
         if shown is not None:
-            return f"{label}, table: {shown:,} of {total:,} rows"
-        return f"{label}, table: some of {total:,} rows"
+            return f"table: {shown:,} of {total:,} rows"
+        return f"table: some of {total:,} rows"
     return label
+
+
+def _compact(text: str) -> str:
+    """A table without what only aligns it."""
+    text = _LEFT_OUT.sub("…", _PANDAS.sub("", text).rstrip())
+    # One space tells columns apart where no value has any.
+    return _SPACES.sub("  " if _INNER.search(text) else " ", text)
 
 
 def _rows_shown(html: str, total: int) -> int | None:

@@ -14,6 +14,7 @@ import warnings
 import zlib
 from typing import Any
 
+from . import tracebacks
 from .streams import Channel
 
 
@@ -80,7 +81,13 @@ def make_shell() -> Any:
         # sys.exit(0) ends a task well: there is no error to show.
         error = sys.exc_info()[1]
         if not (isinstance(error, SystemExit) and error.code in (None, 0, False)):
-            base.showtraceback(self, *args, **kwargs)
+            with tracebacks.remembering(self.InteractiveTB):
+                base.showtraceback(self, *args, **kwargs)
+
+    def _format_exception_for_storage(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # IPython formats it once more, for its history.
+        with tracebacks.remembering(self.InteractiveTB):
+            return base._format_exception_for_storage(self, *args, **kwargs)
 
     def enable_gui(self: Any, gui: Any = None) -> None:
         # ipykernel would ask its application; there is no window to show anything in anyway.
@@ -98,6 +105,7 @@ def make_shell() -> Any:
             "displayhook_class": _trait_type(hook),
             "display_pub_class": _trait_type(publisher),
             "showtraceback": showtraceback,
+            "_format_exception_for_storage": _format_exception_for_storage,
             "enable_gui": enable_gui,
         },
     )

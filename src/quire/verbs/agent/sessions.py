@@ -158,7 +158,8 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
 
 
 def _stale(ws: Workspace, live: LiveSession) -> list[StaleCell]:
-    if not live.session.executions:
+    # Only what ran can be stale, and loose code belongs to no cell.
+    if all(one.index is None for one in live.session.executions):
         return []
     try:
         states = sessions.states(ws, live)
