@@ -246,16 +246,9 @@ def tell_cells(
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
-<<<<<<< HEAD
     begun = "began; the last goes on" if running else "ran"
-    page.say(
-        f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}; "
-        f"{ran} {'cell' if ran == 1 else 'cells'} {begun}"
-    )
-=======
-    many = "" if ran == 1 else f"; {ran} cells ran"
+    many = "" if ran == 1 and not running else f"; {ran} {'cell' if ran == 1 else 'cells'} {begun}"
     page.say(f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}{many}")
->>>>>>> telling
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:
