@@ -209,6 +209,9 @@ class Writer:
     def damage(self, run_id: str, why: str) -> None:
         self.con.execute("INSERT OR REPLACE INTO damaged VALUES(?,?)", (run_id, _clean(why[:300])))
 
+    def gather(self, size: int) -> None:
+        self.con.execute("INSERT INTO words(words, rank) VALUES('hashsize', ?)", (size,))
+
     def set(self, key: str, value: str | int) -> None:
         self.con.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
 

@@ -7,6 +7,7 @@ one of them leaves unanswered is read here.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import marshal
 import os
 import queue
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -27,6 +29,7 @@ BATCH = 250  # runs that are handed on together, and become visible together
 MANY = 2_000  # for fewer, the start of other processes takes longer than they save
 PROCESSES = 4  # at most: the one that writes keeps up with no more
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
+AHEAD = 1 << 20  # bytes of answers that may wait
 _LENGTH = 8  # bytes that say how long an answer is
 
 T = TypeVar("T")
@@ -128,7 +131,7 @@ class Extractor:
     """Use it in a `with`: whatever happens, the process is gone afterwards."""
 
     def __init__(self, ws: Workspace, parts: Sequence[Sequence[Place]]) -> None:
-        self._told = marshal.dumps([(p.run_id, p.files) for part in parts for p in part])
+        self._told = marshal.dumps([[(p.run_id, p.files) for p in part] for part in parts])
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "quire.verbs.extracting", str(ws.root)],
             cwd=ws.root,
@@ -136,8 +139,12 @@ class Extractor:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # what it cannot do is tried here, and told from here
-            bufsize=1 << 20,
+            bufsize=AHEAD,
         )
+        assert self._process.stdout is not None
+        self._answers = self._process.stdout
+        with contextlib.suppress(OSError):  # the system may have less to give
+            fcntl.fcntl(self._answers, fcntl.F_SETPIPE_SZ, AHEAD)
         self._telling = threading.Thread(target=self._tell, name="quire-index", daemon=True)
         self._telling.start()
 
@@ -148,10 +155,9 @@ class Extractor:
 
     def answer(self) -> list[Read] | None:
         """The next part; None where the process has ended before its time."""
-        assert self._process.stdout is not None
-        length = self._process.stdout.read(_LENGTH)
+        length = self._answers.read(_LENGTH)
         size = int.from_bytes(length, "big")
-        data = self._process.stdout.read(size)
+        data = self._answers.read(size)
         if len(length) < _LENGTH or len(data) < size:
             return None
         return [(run_id, row and Ready(*row), why) for run_id, row, why in marshal.loads(data)]
@@ -163,14 +169,17 @@ class Extractor:
         self._process.kill()
         self._process.wait()
         self._telling.join()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._answers.close()
 
 
-def answer(ws: Workspace, told: Sequence[tuple[str, tuple[str, ...]]], out: IO[bytes]) -> None:
+def answer(
+    ws: Workspace, told: Sequence[Sequence[tuple[str, tuple[str, ...]]]], out: IO[bytes]
+) -> None:
+    """Each part as it was told: whoever asked counts on it."""
     known = set[bytes]()
-    places = [Place(*one) for one in told]
-    for batch in batches(read_all(ws, places, known)):
+    found = read_all(ws, [Place(*one) for part in told for one in part], known)
+    for part in told:
+        batch = list(islice(found, len(part)))
         known.update(row.version for _, row, _ in batch if row is not None)
         data = marshal.dumps([(run_id, row and tuple(row), why) for run_id, row, why in batch])
         out.write(len(data).to_bytes(_LENGTH, "big") + data)

@@ -48,9 +48,14 @@ def catch_up(ws: Workspace, progress: Progress = silent) -> Caught:
         with index.reading() as con:
             where = searching.state(con, "where")
             state = searching.state(con, "state")
+            complete = not any(True for _ in _unknown(ws, con))
+            damaged = searching.damaged(con)
         if where != ws.archive.where:
             raise BadIndex(f"was of {where or 'nothing'}")
-        return _catch_up(ws, index, state, progress)
+        news = _news(ws, state)
+        if complete and news.state == state and not news.whole:
+            return Caught(damaged=damaged)
+        return _catch_up(ws, index, news, progress)
     except BadIndex as error:
         return _anew(ws, index, error, progress)
 
@@ -66,10 +71,7 @@ def _anew(ws: Workspace, index: Index, why: BadIndex, progress: Progress) -> Cau
     return done
 
 
-def _catch_up(ws: Workspace, index: Index, state: str, progress: Progress) -> Caught:
-    news = _news(ws, state)
-    if news.state == state and not news.whole and not _local(ws, index):
-        return Caught(damaged=_damaged(index))
+def _catch_up(ws: Workspace, index: Index, news: News, progress: Progress) -> Caught:
     done = Caught()
     with index.writing() as writer:
         if writer is None:
@@ -147,12 +149,6 @@ def _put(writer: Writer, batch: list[Read]) -> int:
 # Runs that are only in this folder: archiving is off, or they are still owed.
 
 
-def _local(ws: Workspace, index: Index) -> bool:
-    """Whether there are any that the index has not."""
-    with index.reading() as con:
-        return any(True for _ in _unknown(ws, con))
-
-
 def _unknown(ws: Workspace, con: sqlite3.Connection) -> Iterator[str]:
     names = _newest_local(ws)
     known = searching.ids_from(con, names[-1]) if names else set()
@@ -222,7 +218,7 @@ def status(ws: Workspace) -> dict[str, Any]:
     state = ""
     try:
         with index.reading() as con:
-            told["runs"], told["local"] = searching.counts(con)
+            told["runs"], told["local"] = searching.total(con), searching.local(con)
             told["damaged"] = searching.damaged(con)
             state = searching.state(con, "state")
     except BadIndex as error:
