@@ -1,6 +1,6 @@
 """The tables of the index, and how a run gets into them.
 
-runs    one row for each run: what filters look at
+runs    one row for each run: what filters look at; they find all they ask for in `runs_started`
 words   the full text that is a run's own, one column for each field; holds no copy of it
 shared  the full text of the source, once for all runs of one version of a task
 docs    the pieces of text that are a run's own, for snippets; compressed
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..runs.fields import OWN, SHARED
 from ..runs.indexed import Fact, Indexed, Piece, Source, moment
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x71726478
 _TOKENS = "content='', tokenize='porter unicode61 remove_diacritics 2'"
 SCHEMA = f"""
@@ -31,7 +31,7 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, task INTE
                   title INTEGER NOT NULL, outcome TEXT NOT NULL, started REAL NOT NULL,
                   duration REAL, by INTEGER NOT NULL, local INTEGER NOT NULL,
                   source INTEGER NOT NULL, error INTEGER, line INTEGER);
-CREATE INDEX runs_started ON runs(started);
+CREATE INDEX runs_started ON runs(started, outcome, by, task, source);
 CREATE INDEX runs_task ON runs(task, started);
 CREATE INDEX runs_source ON runs(source);
 CREATE INDEX runs_error ON runs(error) WHERE error IS NOT NULL;
