@@ -16,7 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 if not __package__:  # run by path: the folder above must be importable
     sys.path.insert(0, str(ROOT))
 
-from bench import agents, archiving, figures, flood, peers, report, rewinding, searching  # noqa: E402 - needs the path above
+from bench import (  # noqa: E402 - needs the path above
+    agents,
+    archiving,
+    environments,
+    figures,
+    flood,
+    peers,
+    report,
+    rewinding,
+    searching,
+)
 from bench.measure import CannotMeasure, load  # noqa: E402
 from bench.us import find_quire  # noqa: E402
 
@@ -31,6 +41,7 @@ FIGURES = {
     "P8": searching.searching,
     "P9": archiving.archiving,
     "P10": figures.start,
+    "ENV": environments.environments,
     "A1": agents.agents,
 }
 

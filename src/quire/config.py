@@ -84,6 +84,8 @@ class Model:
 class Config:
     preload: tuple[str, ...] = ()  # modules the warm parent imports once for all kernels
     python: str = ""  # the interpreter tasks run in; empty: the one Quire runs in
+    # What tasks need that declare nothing themselves; empty: they run in that interpreter as it is.
+    dependencies: tuple[str, ...] = ()
     kernel: str = ""  # a Jupyter kernel to use instead of the native one
     cell_timeout: float | None = None
     timeout: float | None = None

@@ -5,6 +5,7 @@ QuireError
  │    ├── DocumentError      the file is not a task, or a broken one
  │    ├── ParameterError     a parameter is unknown, missing or does not fit
  │    ├── ConfigError        quire.toml or [tool.quire] is wrong
+ │    ├── DependencyError    what a task declares to need cannot be had
  │    ├── RunNotFound        no run has that id
  │    └── KernelNotFound     no such interpreter or kernel
  ├── KernelError             a kernel could not be started or broke its protocol
@@ -56,6 +57,10 @@ class ParameterError(UsageError):
 
 class ConfigError(UsageError):
     code = "config"
+
+
+class DependencyError(UsageError):
+    code = "dependency"
 
 
 class RunNotFound(UsageError):

@@ -26,6 +26,7 @@ from .runs.asking import Asker, Nobody
 from .runs.dsse import check_seal
 from .store import dotenv
 from .store.archive import Archive
+from .store.environments import Environments
 from .store.folderarchive import FolderArchive
 from .store.git import Repository
 from .store.gitarchive import GitArchive
@@ -168,6 +169,7 @@ class Workspace:
         engine: Engine | None = None,
         world: Mapping[str, Any] | None = None,
         asker: Asker | None = None,
+        say: Callable[[str], None] | None = None,
         settings: config.Config | None = None,
     ) -> None:
         """`settings`: instead of what the configuration says by now."""
@@ -180,6 +182,8 @@ class Workspace:
         self._settings = settings
         # Who answers when a task, or what it needs, has a question.
         self.asker: Asker = asker or Nobody()
+        # Told what takes a while before a run begins.
+        self.say: Callable[[str], None] = say or (lambda _: None)
 
     @cached_property
     def config(self) -> config.Config:
@@ -234,6 +238,11 @@ class Workspace:
     @property
     def runs(self) -> RunStore:
         return RunStore(self.root / STATE / "runs", __version__)
+
+    @cached_property
+    def environments(self) -> Environments:
+        """What was made for tasks that declare what they need."""
+        return Environments.of(self.env, self.root)
 
     @property
     def snapshot_budget(self) -> Budget:

@@ -19,6 +19,7 @@ from doc_pages import PAGES, ROOT, SKILL, Block, Page, matches, read
 
 import quire
 import quire.runtime
+import wheelhouse
 from quire import config, errors
 from quire.executors.session import NO_SNAPSHOTS
 from quire.runs import events
@@ -120,7 +121,12 @@ def run_python(scratch: Scratch, block: Block, after: Block | None, where: str) 
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.path.name)
-def test_what_the_page_shows_happens(page: Page, scratch: Scratch) -> None:
+def test_what_the_page_shows_happens(
+    page: Page, scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if page.path.name == "environments.md":
+        for key, value in wheelhouse.environment(scratch.root / ".cache").items():
+            monkeypatch.setenv(key, value)
     for source in (ROOT / "notebooks").glob("*.py"):
         scratch.write(f"notebooks/{source.name}", source.read_text())
     for at, block in enumerate(page.blocks):

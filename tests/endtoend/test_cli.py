@@ -35,6 +35,7 @@ glue("who", who)
 """
 
 KEYS = ["run_id", "outcome", "results", "notebook", "duration", "cells", "error", "archived"]
+KEYS += ["environment"]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 

@@ -362,3 +362,10 @@ def test_ways_to_name_a_base(branch: Scratch, spell: Callable[[str], str]) -> No
     edit(branch, "data/b.csv")
     base = spell(branch.git("rev-parse", "main"))
     assert reasons(branch, base) == {"notebooks/pieces.py": "data/b.csv changed"}
+
+
+def test_the_versions_that_are_fixed_for_a_task_belong_to_it(branch: Scratch) -> None:
+    branch.write("notebooks/alone.lock.txt", "six==1.0\n")
+    assert set(reasons(branch)) == {"notebooks/alone.py", "notebooks/runs.py"}
+    branch.write("quire.lock.txt", "six==1.0\n")
+    assert len(reasons(branch)) > 2

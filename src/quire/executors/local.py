@@ -16,7 +16,6 @@ from ..runs.events import (
     CellError,
     CellFinished,
     Event,
-    OriginNoted,
     RunFinished,
     RunStarted,
     Warned,
@@ -43,7 +42,7 @@ class LocalExecutor:
     now: Callable[[], datetime] = utc_now
     trail: Trail | None = None  # where states are set aside, so that the run can be resumed
     resume: Resume | None = None
-    origin: Future[OriginNoted] | None = None  # being found out while the cells run
+    origin: Future[Sequence[Event]] | None = None  # being found out while the cells run
     opening: Sequence[Event] = ()  # what there is to tell before the first cell
     approval: Approval | None = None  # asks a person before a step
     calls: Calls = field(default_factory=NoCalls)  # answers what the cells ask for
@@ -153,7 +152,7 @@ class LocalExecutor:
     def _origin(self, *, wait: bool) -> Iterator[Event]:
         if self.origin is not None and (wait or self.origin.done()):
             origin, self.origin = self.origin, None
-            yield origin.result()
+            yield from origin.result()
 
     def _finished(self) -> RunFinished:
         duration = round(time.monotonic() - self._began, 6)

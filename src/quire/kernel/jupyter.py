@@ -145,7 +145,8 @@ class JupyterKernel:
         folder = kernelspecs.private_directory()
         connection_file = os.path.join(folder, "kernel.json")
         connection = kernelspecs.write_connection_file(connection_file, name)
-        argv = kernelspecs.command(resource, directory, connection_file)
+        python = spec.python if spec.environment else ""
+        argv = kernelspecs.command(resource, directory, connection_file, python)
         try:
             keeper = Keeper(argv, folder, spec.cwd, kernelspecs.environment(spec.env, resource))
         except OSError as error:

@@ -104,11 +104,14 @@ def write_connection_file(path: str, name: str) -> Mapping[str, Any]:
     return content
 
 
-def command(resource: Mapping[str, Any], directory: Path, connection_file: str) -> list[str]:
+def command(
+    resource: Mapping[str, Any], directory: Path, connection_file: str, python: str = ""
+) -> list[str]:
+    """`python`: the interpreter of the task's environment, where it has one."""
     argv = list(resource["argv"])
-    if re.fullmatch(r"python(3(\.\d+)?)?", argv[0]):
+    if re.fullmatch(r"python(3(\.\d+)?)?", argv[0]) or argv[0] == sys.executable:
         # Jupyter's rule: a bare python means the one Quire runs in, whatever PATH says.
-        argv[0] = sys.executable
+        argv[0] = python or sys.executable
     known = {"connection_file": connection_file, "prefix": sys.prefix}
     known["resource_dir"] = str(directory)
     argv = [re.sub(r"\{(\w+)\}", lambda m: known.get(m[1], m[0]), word) for word in argv]

@@ -30,6 +30,8 @@ class KernelSpec:
     preload: tuple[str, ...] = ()
     # umask, niceness, cores and limits, where they are not those of this process.
     world: Mapping[str, Any] = field(default_factory=dict)
+    # What the record says of an environment that was made for it; empty where none was asked for.
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Kernel(Protocol):

@@ -46,6 +46,7 @@ class Plan:
     chain: tuple[Path, ...] = ()  # the tasks that led here, this one last
     cwd: str = ""  # the folder it runs in, named as the task is
     replays: str = ""  # the run whose source and parameters these are
+    environment: Mapping[str, Any] = field(default_factory=dict)  # that was asked for, and its lock
     request: str = ""  # in the words of whoever asked
     sources: Mapping[str, str] = field(default_factory=dict)  # where parameters were taken from
     changes: Mapping[str, Change] = field(default_factory=dict)  # by the id of the cell
@@ -65,6 +66,7 @@ class Plan:
             "kernel": dict(kernel),
             **({"cwd": self.cwd} if self.cwd else {}),
             **({"replays": self.replays} if self.replays else {}),
+            **({"environment": dict(self.environment)} if self.environment else {}),
             **({"request": self.request} if self.request else {}),
             **({"sources": dict(self.sources)} if self.sources else {}),
             **({"logbook": self.logbook} if self.logbook else {}),
@@ -89,8 +91,12 @@ class Plan:
 
 def run_id(task: str, now: datetime, suffix: str) -> str:
     """`YYYY-MM-DD-HHMMSS-<slug>-<4 hex>`, in UTC."""
-    slug = re.sub(r"[^a-z0-9]+", "-", Path(task).stem.lower()).strip("-")[:40].strip("-") or "task"
-    return f"{now.astimezone(UTC):%Y-%m-%d-%H%M%S}-{slug}-{suffix}"
+    return f"{now.astimezone(UTC):%Y-%m-%d-%H%M%S}-{slug_of(task)}-{suffix}"
+
+
+def slug_of(task: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", Path(task).stem.lower()).strip("-")
+    return slug[:40].strip("-") or "task"
 
 
 def jsonable(value: Any) -> Any:

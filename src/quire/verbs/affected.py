@@ -24,7 +24,7 @@ from ..workspace import Workspace
 _CONFIGURATION = re.compile(
     r"quire\.toml|pyproject\.toml|setup\.(py|cfg)|\.python-version|\.tool-versions|\.quire-keys"
     r"|(uv|poetry|pdm|pixi|pylock.*|Pipfile)\.(lock|toml)|Pipfile"
-    r"|(requirements|constraints)[^/]*\.(txt|in)|(environment|conda)[^/]*\.ya?ml"
+    r"|quire\.lock\.txt|(requirements|constraints)[^/]*\.(txt|in)|(environment|conda)[^/]*\.ya?ml"
 )
 _CONFIGURATION_PATH = re.compile(
     r"(^|/)(requirements|constraints)/[^/]+\.(txt|in)$|(^|/)\.(github|gitea|forgejo)/workflows/"
@@ -171,6 +171,11 @@ def affected(ws: Workspace, tasks: Sequence[Path], changed: Change) -> dict[Path
     return {task: reason for task, reason in found if reason}
 
 
+def _beside(task: Path) -> tuple[Path, ...]:
+    """What belongs to a task: its notebook, and the versions that its environment has."""
+    return task.with_suffix(".ipynb"), task.with_suffix(".lock.txt")
+
+
 class _World:
     """The repository as tasks see it, and what of it has changed."""
 
@@ -199,7 +204,7 @@ class _World:
         todo, seen = [task], {task}
         while todo:
             here = todo.pop()
-            if self.changed(here) or here.with_suffix(".ipynb") in self.files:
+            if self.changed(here) or not self.files.isdisjoint(_beside(here)):
                 return "it changed" if here == task else f"{self.named(here)} changed"
             hit, follow = self._look(here, task.parent)
             if hit is not None:

@@ -268,15 +268,15 @@ def _runs(ws: Workspace) -> Iterator[Finding]:
 
 
 def _kernels(ws: Workspace) -> Iterator[Finding]:
-    from ..document.model import Document
     from ..kernel import kernelspecs
-    from .kernels import kernel_spec
+    from .kernels import interpreter
 
-    spec = kernel_spec(ws, Document(()))
-    if spec.name:
-        kernelspecs.find(spec.name, ws.env)
+    name = ws.config.kernel
+    interpreter(ws, ws.config.python, ws.root)
+    if name:
+        kernelspecs.find(name, ws.env)
     others = sorted(kernelspecs.installed(ws.env))
-    named = spec.name or "the native one for Python"
+    named = name or "the native one for Python"
     more = f"; Jupyter kernels: {_some(others)}" if others else ""
     yield Finding("ok", "kernels", f"{named}{more}")
 

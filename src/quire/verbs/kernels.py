@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..document.model import Document
 from ..errors import KernelNotFound, UsageError
 from ..kernel.protocol import KernelSpec
+from ..store.environments import Environment
 from ..workspace import Workspace
+from . import environments
 
 
 def kernel_spec(
@@ -22,19 +25,65 @@ def kernel_spec(
     python: str | None = None,
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
+    task: Path | None = None,
 ) -> KernelSpec:
+    """`task` is where the document is from. Where it declares dependencies they are there when
+    this returns, which may take a while the first time."""
+    spec = unprepared(workspace, document, kernel=kernel, python=python, cwd=cwd, env=env)
+    return prepared(workspace, spec, document, python, task=task)
+
+
+def unprepared(
+    workspace: Workspace,
+    document: Document,
+    *,
+    kernel: str | None = None,
+    python: str | None = None,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> KernelSpec:
+    """Everything but what the task declares to need."""
     config = workspace.config
     if kernel and python:
         raise UsageError(
             "--kernel and --python were both given", hint="a kernel has its interpreter: give one"
         )
+    if python is None:
+        chosen = interpreter(workspace, config.python, workspace.root)
+    else:
+        chosen = interpreter(workspace, python, workspace.cwd)
     return KernelSpec(
         cwd=_folder(workspace.cwd / cwd if cwd is not None else workspace.cwd),
         env=environment(workspace, env),
         name=kernel if kernel is not None else _kernel(document.kernel_name, config.kernel),
-        python=_interpreter(workspace, config.python if python is None else python),
+        python=chosen,
         preload=config.preload,
         world=workspace.world,
+    )
+
+
+def prepared(
+    workspace: Workspace,
+    spec: KernelSpec,
+    document: Document,
+    python: str | None,
+    *,
+    task: Path | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> KernelSpec:
+    """With the environment that the task declares; a `python` that the caller named goes first."""
+    found: Environment | None = None
+    if python is None:
+        asked = environments.wish(workspace, document, task, spec.python)
+        found = environments.lease(workspace, asked, cancelled) if asked is not None else None
+    else:
+        asked = environments.wish(workspace, document, task, spec.python, anew=True)
+        found = workspace.environments.of_python(spec.python) if spec.python else None
+    return replace(
+        spec,
+        env=environments.activated(workspace, spec.env, found),
+        python=str(found.python) if found is not None else spec.python,
+        environment=environments.told(workspace, asked, found) if asked is not None else {},
     )
 
 
@@ -71,11 +120,12 @@ def _kernel(asked: str, configured: str) -> str:
     return "" if native else asked
 
 
-def _interpreter(workspace: Workspace, python: str) -> str:
+def interpreter(workspace: Workspace, python: str, folder: Path) -> str:
+    """A path is one from that folder; a name is looked for on the caller's path."""
     if not python:
         return ""
     if "/" in python:
-        found: str | None = str(workspace.cwd / Path(python).expanduser())
+        found: str | None = str(folder / Path(python).expanduser())
     else:
         found = shutil.which(python, path=workspace.env.get("PATH"))
     if found is None or not Path(found).is_file():

@@ -3,41 +3,113 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
+import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import QuireError
 from ..kernel.protocol import Kernel
-from ..runs.events import OriginNoted
+from ..runs.environment import difference
+from ..runs.events import Event, OriginNoted, Warned
 from ..runs.masking import Masker
+from ..runs.plan import Plan, slug_of
+from ..runs.record import Record
+from ..store.files import write_atomic
 from ..store.git import Repository
-from ..workspace import Workspace
+from ..workspace import STATE, Workspace
 
 STATUS_TIMEOUT = 20.0
+LOOK_BACK, MOST_READ = 2_000, 3  # archived runs, when there is no note of the last one
 
 
-def finding_out(ws: Workspace, kernel: Kernel, task: Path, masker: Masker) -> Future[OriginNoted]:
+def finding_out(
+    ws: Workspace, kernel: Kernel, plan: Plan, masker: Masker
+) -> Future[Sequence[Event]]:
     """In a thread of its own: asking git takes about as long as a short task runs."""
-    future: Future[OriginNoted] = Future()
+    future: Future[Sequence[Event]] = Future()
 
     def find_out() -> None:
         try:
+            environment = masker.mask_json(dict(kernel.environment()))
             found = OriginNoted(
-                masker.mask_json(dict(kernel.environment())),
+                environment,
                 {"name": "quire", "version": __version__},
-                masker.mask_json(commit(ws, task)),
+                masker.mask_json(commit(ws, plan.path)),
                 masker.mask_json(asked(ws.env)),
             )
-            future.set_result(found)
+            said = warnings(plan, environment, _last(ws, plan.task))
+            future.set_result((found, *(Warned("", masker.mask(text)) for text in said)))
         except BaseException as error:  # noqa: BLE001 - whoever waits for it shall have it
             future.set_exception(error)
 
     threading.Thread(target=find_out, name="quire-origin", daemon=True).start()
     return future
+
+
+def warnings(plan: Plan, environment: Mapping[str, Any], last: Mapping[str, Any]) -> Iterator[str]:
+    """What a reader should know of the environment, beyond what is in it."""
+    declared = plan.environment
+    if declared and declared.get("lock") is None:
+        executable = environment.get("interpreter", {}).get("executable", "")
+        yield (
+            f"it ran in {executable or 'an interpreter that was asked for'}: what the task "
+            "declares to need was not installed for it"
+        )
+    said = difference(last.get("environment", {}), environment) if last else ""
+    if said:
+        yield f"the environment is not that of the last run, {last.get('run_id', '')}: {said}"
+
+
+def _note(ws: Workspace, task: str) -> Path:
+    """Where the environment of a task's last run is noted."""
+    name = hashlib.sha256(task.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    return ws.root / STATE / "environments" / f"{name}.json"
+
+
+def _last(ws: Workspace, task: str) -> Mapping[str, Any]:
+    """The last run of the task in this workspace, by its note, else the last one in the archive."""
+    try:
+        found = json.loads(_note(ws, task).read_bytes())
+    except FileNotFoundError:
+        found = _last_archived(ws, task)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    fits = isinstance(found, dict) and isinstance(found.get("environment"), dict)
+    return found if fits else {}
+
+
+def _last_archived(ws: Workspace, task: str) -> Mapping[str, Any]:
+    """Only a clone in which the task has not run yet has to look there."""
+    from .runs import find_archived
+
+    if not ws.config.archive.enabled:
+        return {}
+    with suppress(QuireError):
+        slug = slug_of(task)
+        hits = [i for i in ws.archive.ids()[:LOOK_BACK] if i[18:-5] == slug]
+        for run_id in hits[:MOST_READ]:
+            record = find_archived(ws, run_id).record
+            if record.task == task and record.origin:
+                return {"run_id": run_id, "environment": record.origin.get("environment")}
+    return {}
+
+
+def remember(ws: Workspace, record: Record) -> None:
+    """For the next run of the task."""
+    environment = record.origin.get("environment")
+    if not environment:
+        return
+    told = {"task": record.task, "run_id": record.run_id, "environment": environment}
+    path = _note(ws, record.task)
+    with suppress(QuireError, OSError):  # then nobody is told when it changes
+        path.parent.mkdir(exist_ok=True)
+        write_atomic(path, json.dumps(told).encode(), durable=False)
 
 
 def asked(env: Mapping[str, str]) -> dict[str, Any]:

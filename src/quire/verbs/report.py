@@ -31,6 +31,7 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
             "traceback": short_traceback(error.traceback),
         },
         "archived": archived,
+        "environment": record.plan.get("environment"),
     }
 
 

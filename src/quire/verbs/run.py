@@ -47,9 +47,9 @@ from . import changes, logbooks
 from .answering import Answering
 from .archive import archive, send, tidy
 from .asking import Settled, settle
-from .kernels import hidden, kernel_spec
+from .kernels import hidden, interpreter, prepared, unprepared
 from .logbooks import RunLogbook
-from .origin import asked, finding_out
+from .origin import asked, finding_out, remember
 from .read import Source, read
 from .report import report
 
@@ -146,7 +146,8 @@ class NotebookExecutor:
         self._cancelled = threading.Event()
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._output = None if output is None else _output(ws.cwd / output, source.path)
-        self._spec = kernel_spec(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
+        python = _as_kept(self._kept) if self._kept is not None else python
+        self._spec = unprepared(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
         for name in set(_other_kernels(document).values()):
             kernelspecs.find(name, self._spec.env)  # says which there are, before anything runs
         book = self._logbook = logbooks.place(ws, source.path, errand.uuid, now)
@@ -173,6 +174,10 @@ class NotebookExecutor:
                 f"a source is given for {', '.join(unknown)}, which has no value",
                 hint="give the parameter too: -p NAME VALUE",
             )
+        # Last of all: the first time it takes a while.
+        self._spec = prepared(
+            ws, self._spec, document, python, task=source.path, cancelled=self._cancel.is_set
+        )
         self.plan = Plan(
             run_id=run_id(str(path), now(), secrets.token_hex(2)),
             uuid=book.uuid,
@@ -195,6 +200,7 @@ class NotebookExecutor:
             chain=(*chain, source.path),
             cwd=ws.named(self._spec.cwd),
             replays=again.run_id if again is not None and self._kept is None else "",
+            environment=self._spec.environment,
         )
         if self._kept is None and from_cell is not None:
             raise UsageError("--from needs --resume", hint="--resume last --from 6")
@@ -368,7 +374,7 @@ class NotebookExecutor:
             self._now,
             self._trail,
             self._resume,
-            finding_out(ws, kernel, self.plan.path, masker),
+            finding_out(ws, kernel, self.plan, masker),
             tuple(self._opening(masker)),
             self._approval(masker),
             answering,
@@ -427,6 +433,7 @@ class NotebookExecutor:
             self._alive = False
             journal.close()
             self.folder.save(self.record, __version__)
+            remember(self.workspace, self.record)
             if self._archives:
                 self._archive()
             if self._output is not None:
@@ -511,14 +518,14 @@ def run_called(
     if not isinstance(cwd, str) or "\0" in cwd or not Path(cwd).is_dir():
         raise UsageError("the cell's folder is gone", hint="go to one that is there: os.chdir")
     here = Workspace(
-        ws.root, cwd=cwd, env=ws.env, engine=ws.engine, asker=asker, settings=ws.config
+        ws.root, cwd=cwd, env=ws.env, engine=ws.engine, asker=asker, settings=ws.config, say=ws.say
     )
     child = NotebookExecutor(
         path,
         parameters,
         workspace=here,
         env=_environment(arguments.get("env"), spec.env),
-        python=spec.python,
+        python=_asked_for(ws, spec),
         parent=parent,
         chain=chain,
         cancel=cancel,
@@ -532,6 +539,13 @@ def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
         name: value if isinstance(value, params.Given) else params.Given(value)
         for name, value in values.items()
     }
+
+
+def _asked_for(ws: Workspace, spec: KernelSpec) -> str | None:
+    """The interpreter somebody named for the task, which then counts for the tasks it runs too.
+    What a task declares to need is its own, and so is what the configuration says."""
+    own = spec.environment.get("lock") or spec.python == interpreter(ws, ws.config.python, ws.root)
+    return None if own else spec.python
 
 
 def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
@@ -576,6 +590,13 @@ def _is_twin(path: Path, source: Path) -> bool:
     return there.stamp is not None or (beside and twin.run_id(there) is None)
 
 
+def _as_kept(kept: Kept) -> str | None:
+    """Where the run did without what it declares it goes on without."""
+    had = kept.record.plan.get("environment") or {}
+    without = had and had.get("lock") is None and kept.server is not None
+    return str(kept.server.python) if without else None
+
+
 def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
     """What is left of the run that is to be resumed."""
     run = ws.runs.find(name).run_id
@@ -601,6 +622,12 @@ def _as_run(cells: Sequence[Cell], record: Record) -> tuple[Cell, ...]:
 
 
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
+    had = kept.record.plan.get("environment") or {}
+    if had.get("lock") != plan.environment.get("lock"):
+        raise UsageError(
+            f"{kept.run_id} ran with other packages than the task declares now",
+            hint=f"run the task in full: quire run {plan.task}",
+        )
     wanted = None
     if from_cell is not None:
         cells = plan.document.cells

@@ -32,7 +32,8 @@ from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .answering import Answering
 from .asking import settle
-from .kernels import hidden, kernel_spec
+from .environments import activated
+from .kernels import environment, hidden, kernel_spec, prepared, unprepared
 from .read import read
 from .run import run_called
 
@@ -69,11 +70,12 @@ def open_session(
         key: value if isinstance(value, params.Given) else params.Given(value)
         for key, value in (parameters or {}).items()
     }
-    spec = kernel_spec(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
+    spec = unprepared(workspace, source.document, kernel=kernel, python=python, cwd=cwd)
     settled = settle(workspace, source.document, given, spec.env, utc_now)
     values = settled.values
     told = tuple(settled.variables)
     spec = replace(spec, env={**spec.env, **settled.variables})
+    spec = prepared(workspace, spec, source.document, python, task=source.path)
     store = workspace.sessions
     name = store.reserve(name or source.path.stem, exactly=name is not None)
     try:
@@ -91,6 +93,7 @@ def open_session(
                     "parameters": jsonable(values),
                     "kernel": spec.name,
                     "python": spec.python,
+                    "environment": dict(spec.environment),
                     "cwd": str(spec.cwd),
                 }
             ),
@@ -189,14 +192,9 @@ def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
     """The host that held it is gone, and the kernel with it. A fresh kernel, and it says so."""
     plan = state.plan
     cwd = Path(str(plan.get("cwd", workspace.cwd)))
-    spec = KernelSpec(
-        cwd if cwd.is_dir() else workspace.cwd,
-        workspace.env,
-        str(plan.get("kernel", "")),
-        str(plan.get("python", "")),
-        workspace.config.preload,
-    )
+    cwd = cwd if cwd.is_dir() else workspace.cwd
     path = Path(state.task)
+    spec = _spec_again(workspace, path, cwd, plan)
     given = {name: params.Given(value) for name, value in plan.get("parameters", {}).items()}
     values = {name: one.value for name, one in given.items()}
     with suppress(QuireError):  # the task may be gone, or declare other parameters by now
@@ -206,6 +204,17 @@ def _revived(workspace: Workspace, state: SessionState) -> LiveSession:
     at = utc_now().isoformat()
     live.journal.append(KernelReplaced(live.session.epoch, live.session.lost, at))
     return live
+
+
+def _spec_again(workspace: Workspace, path: Path, cwd: Path, plan: Mapping[str, Any]) -> KernelSpec:
+    """The kernel that a session had. An environment may have been removed since, and is made."""
+    kernel, python = str(plan.get("kernel", "")), str(plan.get("python", ""))
+    made = workspace.environments.of_python(python) if python else None
+    if plan.get("environment") and made is None and not Path(python).is_file():
+        document = read(workspace, path).document
+        return kernel_spec(workspace, document, kernel=kernel, cwd=cwd, task=path)
+    env = activated(workspace, environment(workspace), made)
+    return KernelSpec(cwd, env, kernel, python, workspace.config.preload)
 
 
 def _need_host(workspace: Workspace) -> None:

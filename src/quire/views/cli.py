@@ -39,6 +39,10 @@ class App:
     announce: Callable[[str], None] = lambda _: None
     world: Mapping[str, Any] = field(default_factory=dict)
 
+    def say(self, text: str) -> None:
+        """What goes on before a run begins."""
+        self.terminal.err(self.terminal.paint(text, "dim", on_err=True))
+
     def workspace(self) -> Workspace:
         from ..workspace import Workspace  # the engine, which --help can do without
 
@@ -48,6 +52,7 @@ class App:
             engine=self.engine,
             world=self.world,
             asker=self.asker(),
+            say=self.say,
         )
 
     def asker(self) -> Asker | None:
@@ -100,6 +105,7 @@ COMMANDS = {
     "digest": ("find", "What many runs came to, on one page."),
     "doctor": ("project", "Check that a repository is set up well."),
     "edit": ("edit", "Change one cell of a task."),
+    "env": ("env", "Environments of tasks that declare what they need."),
     "exec": ("session", "Run cells in a session's kernel."),
     "export": ("records", "Write a run as a notebook, a web page or Markdown."),
     "find": ("find", "Find runs by what they hold, and failures that were met before."),

@@ -99,7 +99,8 @@ def _warm_up(engine: Any, workspace: Any) -> float:
         config = workspace.config
         idle = config.host_idle
         spec = KernelSpec(workspace.root, workspace.env, "", config.python, config.preload)
-        engine.kernels.native.zygote(spec)
+        if not config.dependencies:  # else tasks run in an environment that may not be there yet
+            engine.kernels.native.zygote(spec)
     except (QuireError, OSError):
         pass  # the first run meets the same problem, and has somebody to tell
     from ..verbs.agent import call  # noqa: F401

@@ -201,7 +201,9 @@ TOOLS = (
         {
             "query": _text('Words, "phrases", wor*, error:word, -word'),
             "path": _text("Runs of this notebook"),
-            "outcome": _one_of("ok", "failed", "timed_out", "cancelled", "died", "paused", "running"),
+            "outcome": _one_of(
+                "ok", "failed", "timed_out", "cancelled", "died", "paused", "running"
+            ),
             "since": _text("ISO date or time, or such as 7d"),
             "like": _text("A failed run, or an error: who met it before, and what mended it"),
             "digest": {"type": "boolean", "description": "One page on what happened since then"},

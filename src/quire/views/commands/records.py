@@ -180,6 +180,12 @@ def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]
     if git.get("commit"):
         changes = " with changes that are not committed" if git.get("dirty") else ""
         yield f"at commit {one_line(str(git['commit']))[:12]}{changes}"
+    declared = record.plan.get("environment") or {}
+    if declared.get("lock"):
+        yield (
+            f"with what it declares to need: Python {one_line(str(declared.get('python')))}, "
+            f"lock {one_line(str(declared['lock']))[:12]}"
+        )
     if archived:
         yield f"archived: {one_line(str(archived['archive']))}"
 

@@ -132,8 +132,11 @@ def run(
     wishes = _wishes(app, options)
     if detach:
         return _detach(app, path, parameters, wishes, as_json=as_json)
+    workspace = app.workspace()
+    if quiet:
+        workspace.say = lambda _: None
     execution = NotebookExecutor(
-        path, parameters, workspace=app.workspace(), cancel=app.cancelled, **wishes
+        path, parameters, workspace=workspace, cancel=app.cancelled, **wishes
     )
     return follow(app, execution, as_json=as_json, quiet=quiet, output=options["output"])
 
