@@ -256,7 +256,7 @@ def write(repository: Path, count: int, seed: int = 1, branch: str = "reports") 
     total = 0
     with subprocess.Popen(
         ["git", "-c", "core.compression=1", "-c", "fastimport.unpackLimit=1", "fast-import",
-         "--quiet", "--done"],
+         "--quiet", "--done", "--depth=0"],
         cwd=repository, stdin=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdin is not None

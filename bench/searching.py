@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import shutil
 import subprocess
 import time
@@ -32,6 +33,7 @@ class Filled:
     count: int
     size: int  # bytes of all records and notebooks
     seconds: float  # that the index took
+    processor: float  # seconds of it, in all processes
     index: int  # bytes
 
 
@@ -45,21 +47,28 @@ def searching(bench: Bench) -> Iterator[Row]:
         goals = count == counts[-1]
         yield from index_rows(filled, goals)
         queries = drawn(count)
-        times = [timed(filled.ws, query) for query in queries]
-        yield query_row(filled, times, goals)
+        taken = [timed(filled.ws, query) for query in queries]
+        yield query_row(filled, taken, goals)
         if goals:
-            yield from peer_rows(bench, filled, env, queries, median(times))
+            ours = median(clock for clock, _ in taken)
+            yield from peer_rows(bench, filled, env, queries, ours)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def fill(ws: Workspace, count: int) -> Filled:
     size = made_archive.write(ws.root, count)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), processor()
     done = rebuild(ws)
-    took = time.perf_counter() - began
+    took, used = time.perf_counter() - began, processor() - before
     if done.added != count or done.damaged:
         raise CannotMeasure(f"{done.added} of {count} runs were indexed")
-    return Filled(ws, count, size, took, index_of(ws).size())
+    return Filled(ws, count, size, took, used, index_of(ws).size())
+
+
+def processor() -> float:
+    """Seconds of this process and of those it has seen end, whoever else is at work here."""
+    both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
 
 
 def index_rows(filled: Filled, goals: bool) -> Iterator[Row]:
@@ -67,10 +76,10 @@ def index_rows(filled: Filled, goals: bool) -> Iterator[Row]:
     yield Row(
         "P8",
         f"{filled.count:,} runs: index made from the archive",
-        us=f"{rate:,.0f} runs/s",
+        us=f"{rate:,.0f} runs/s, processor {report.seconds(filled.processor / filled.count)} each",
         goal="≥ 2,000 runs/s" if goals else "-",
         met=rate >= RATE if goals else None,
-        values={"us": rate},
+        values={"us": rate, "processor": filled.processor},
     )
     yield Row(
         "P8",
@@ -114,21 +123,24 @@ def drawn(count: int, seed: int = 7) -> list[dict[str, object]]:
     return [kinds[at % len(kinds)]() for at in range(QUERIES)]
 
 
-def timed(ws: Workspace, query: dict[str, object]) -> float:
-    began = time.perf_counter()
+def timed(ws: Workspace, query: dict[str, object]) -> tuple[float, float]:
+    """By the clock, and of the processor."""
+    began, before = time.perf_counter(), processor()
     find(ws, **query)  # type: ignore[arg-type]
-    return time.perf_counter() - began
+    return time.perf_counter() - began, processor() - before
 
 
-def query_row(filled: Filled, times: list[float], goals: bool) -> Row:
-    p95 = quantiles(times, n=20)[-1]
+def query_row(filled: Filled, taken: list[tuple[float, float]], goals: bool) -> Row:
+    times, used = [clock for clock, _ in taken], [used for _, used in taken]
+    p95, p95_used = quantiles(times, n=20)[-1], quantiles(used, n=20)[-1]
     return Row(
         "P8",
         f"{filled.count:,} runs: {QUERIES} mixed queries, with a look for new runs",
-        us=f"p95 {report.seconds(p95)}, median {report.seconds(median(times))}",
+        us=f"p95 {report.seconds(p95)} (processor {report.seconds(p95_used)}), "
+        f"median {report.seconds(median(times))}",
         goal="p95 ≤ 50 ms" if goals else "-",
         met=p95 <= P95 if goals else None,
-        values={"us": times, "p95": p95},
+        values={"us": times, "processor": used, "p95": p95},
     )
 
 

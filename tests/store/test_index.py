@@ -16,7 +16,7 @@ from quire.runs.query import Query, Term, parse
 from quire.runs.record import Record
 from quire.store.index import BadIndex, Index
 from quire.store.indexwriter import VERSION
-from quire.store.searching import Filters, counts, search
+from quire.store.searching import Filters, local, search, total
 
 
 def run(number: int, text: str = "work()") -> Indexed:
@@ -53,7 +53,7 @@ def test_the_same_run_is_added_once(tmp_path: Path) -> None:
         assert writer is not None
         writer.add([run(1)])
     with index.reading() as con:
-        assert counts(con) == (1, 0)
+        assert (total(con), local(con)) == (1, 0)
 
 
 def test_the_file_is_the_owner_s_only(tmp_path: Path) -> None:

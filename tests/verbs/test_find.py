@@ -16,8 +16,9 @@ from quire.errors import RunNotFound, UsageError
 from quire.runs.events import NoteAdded
 from quire.store.archive import run_folder
 from quire.verbs.digest import digest
+from quire.verbs.extracting import ahead
 from quire.verbs.find import find, similar
-from quire.verbs.index import ahead, catch_up, index_of, rebuild, status
+from quire.verbs.index import catch_up, index_of, rebuild, status
 from quire.workspace import Workspace
 
 FAILS = TASK.replace('print("total", n)', 'print(frame["user_id"])')

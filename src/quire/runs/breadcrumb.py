@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from .building import told
@@ -58,8 +59,14 @@ def headings(record: Record) -> list[str]:
     found: list[str] = []
     for cell in record.cells:
         if cell.kind == "markdown" and "#" in cell.source:
-            found += [one_line(text) for text in _HEADING.findall(cell.source[:20_000])]
+            found += _headings_in(cell.source[:20_000])
     return found[:40]
+
+
+@lru_cache(1_000)
+def _headings_in(text: str) -> tuple[str, ...]:
+    """Runs of one task have the same text, and an index is made of many."""
+    return tuple(one_line(heading) for heading in _HEADING.findall(text))
 
 
 def _pair(name: str, value: Any) -> str:

@@ -27,6 +27,7 @@ class Asking:
         self.con = con
         self.groups = query.groups
         self.where, self.values = where or "1", list(values)
+        self._listed: dict[tuple[str, tuple[Any, ...]], str | None] = {}
         for term in query.excluded:
             for table, names, column in (("words", OWN, "r.id"), ("shared", SHARED, "r.source")):
                 if expression := _group((term,), names):
@@ -124,16 +125,23 @@ class Asking:
         return {at: score + extra.get(source, 0.0) for at, source, score in found}
 
     def _narrowed(self, where: str, values: list[Any]) -> tuple[str, list[Any]]:
+        """A query is put in several ways, with the same filters each time: one look is enough."""
         if where == "1":
             return "", []
-        inner = f"SELECT r.id FROM runs r WHERE {where}"
-        (count,) = self.con.execute(
-            f"SELECT count(*) FROM ({inner} LIMIT {FEW + 1})", values
-        ).fetchone()
-        if count <= FEW:
-            # The plus keeps SQLite from asking the full text once for each of them.
-            return f"AND +rowid IN ({inner})", values
-        return f"AND EXISTS ({inner} AND r.id = words.rowid)", values
+        key = where, tuple(values)
+        if key not in self._listed:
+            self._listed[key] = self._ids(where, values)
+        ids = self._listed[key]
+        if ids is None:
+            return f"AND EXISTS (SELECT 1 FROM runs r WHERE r.id = words.rowid AND {where})", values
+        # The plus keeps SQLite from asking the full text once for each of them.
+        return "AND +rowid IN (SELECT value FROM json_each(?))", [ids]
+
+    def _ids(self, where: str, values: list[Any]) -> str | None:
+        """Runs that a filter leaves, as JSON; None where they are too many to be listed."""
+        sql = f"SELECT r.id FROM runs r WHERE {where} LIMIT {FEW + 1}"
+        found = [at for (at,) in self.con.execute(sql, values)]
+        return json.dumps(found) if len(found) <= FEW else None
 
     def _count(self, group: Group) -> int:
         total = 0

@@ -82,7 +82,7 @@ def _places(found: dict[str, dict[str, str]]) -> tuple[Place, ...]:
 
 def read(repository: Repository, places: Sequence[Place]) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Each run's files. One that is missing, damaged or too large is not among them."""
-    with Talk(repository, "cat-file", "--batch", "--buffer") as talk:
+    with Talk(repository, "cat-file", "--batch", "--buffer", buffer=_CHUNK) as talk:
         asking = threading.Thread(target=_ask, args=(talk, places), daemon=True)
         asking.start()
         try:

@@ -106,7 +106,7 @@ class Repository:
             raise refused(said, args)
         return said.out
 
-    def start(self, *args: str, err: IO[bytes]) -> subprocess.Popen[bytes]:
+    def start(self, *args: str, err: IO[bytes], buffer: int = -1) -> subprocess.Popen[bytes]:
         """A git to talk with, line by line. Ctrl-C on a terminal does not reach it."""
         try:
             return subprocess.Popen(
@@ -117,6 +117,7 @@ class Repository:
                 stdout=subprocess.PIPE,
                 stderr=err,
                 start_new_session=True,
+                bufsize=buffer,
             )
         except FileNotFoundError as error:
             raise _not_started(self.here) from error

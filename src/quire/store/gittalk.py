@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import tempfile
 from collections.abc import Sequence
 from types import TracebackType
@@ -18,16 +19,26 @@ class Talk:
     """Use it in a `with`: whatever happens, the process is gone afterwards."""
 
     def __init__(
-        self, repository: Repository, name: str, *args: str, options: Sequence[str] = ()
+        self,
+        repository: Repository,
+        name: str,
+        *args: str,
+        options: Sequence[str] = (),
+        buffer: int = -1,
     ) -> None:
-        """`options` are those of git itself, before the name of the command."""
+        """`options` are those of git itself, before the name of the command. `buffer`: bytes that
+        it may be ahead of whoever reads it."""
         self.name = name
         # A file, not a pipe: nobody reads it while git is at work.
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
-        self._process = repository.start(*options, name, *args, err=self._err)
+        self._process = repository.start(*options, name, *args, err=self._err, buffer=buffer)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
+        if buffer > 0:
+            # A small pipe has the two wait for each other all the time. The system may refuse.
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, buffer)
 
     @property
     def pid(self) -> int:

@@ -22,6 +22,9 @@ from .files import disk
 from .indexwriter import APPLICATION, SCHEMA, VERSION, Writer
 
 PATIENCE = 30.0  # seconds to wait for others that have the index open
+# Bytes of words that are held before they are written. Less of them, more often written, is sooner
+# seen by others; more makes fewer parts, which need not be merged.
+_USUAL, _GATHERED = 1 << 20, 1 << 26
 _SIDES = ("", "-wal", "-shm", "-journal")
 
 
@@ -105,7 +108,10 @@ class Index:
                     con.execute(f"PRAGMA {line}")
                 con.executescript(SCHEMA)
                 con.execute("BEGIN")
-                yield Writer(con)
+                writer = Writer(con)
+                writer.gather(_GATHERED)
+                yield writer
+                writer.gather(_USUAL)
                 con.execute("COMMIT")
                 con.execute("PRAGMA locking_mode = NORMAL")
                 con.execute("PRAGMA journal_mode = WAL")

@@ -1,6 +1,6 @@
 """The tables of the index, and how a run gets into them.
 
-runs    one row for each run: what filters look at
+runs    one row for each run: what filters look at; they find all they ask for in `runs_started`
 words   the full text that is a run's own, one column for each field; holds no copy of it
 shared  the full text of the source, once for all runs of one version of a task
 docs    the pieces of text that are a run's own, for snippets; compressed
@@ -15,12 +15,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..runs.fields import OWN, SHARED
 from ..runs.indexed import Fact, Indexed, Piece, Source, moment
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x71726478
 _TOKENS = "content='', tokenize='porter unicode61 remove_diacritics 2'"
 SCHEMA = f"""
@@ -31,7 +31,7 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, task INTE
                   title INTEGER NOT NULL, outcome TEXT NOT NULL, started REAL NOT NULL,
                   duration REAL, by INTEGER NOT NULL, local INTEGER NOT NULL,
                   source INTEGER NOT NULL, error INTEGER, line INTEGER);
-CREATE INDEX runs_started ON runs(started);
+CREATE INDEX runs_started ON runs(started, outcome, by, task, source);
 CREATE INDEX runs_task ON runs(task, started);
 CREATE INDEX runs_source ON runs(source);
 CREATE INDEX runs_error ON runs(error) WHERE error IS NOT NULL;
@@ -70,6 +70,48 @@ def mark(text: str) -> int | None:
     return int.from_bytes(digest, "big", signed=True)
 
 
+class Ready(NamedTuple):
+    """A run as the tables take it: of plain values, so that another process can make it."""
+
+    run_id: str
+    task: str
+    title: str
+    outcome: str
+    started: float
+    duration: float | None
+    by: str
+    version: bytes
+    source: tuple[bytes, tuple[str, ...]] | None  # for `sources` and for `shared`
+    error: int | None
+    line: int | None
+    words: tuple[str, ...]
+    doc: bytes
+    facts: tuple[tuple[str, str, str | int | float | bytes], ...]
+
+
+def ready(one: Indexed) -> Ready:
+    return Ready(
+        one.run_id,
+        _clean(one.task),
+        _clean(one.title),
+        one.outcome,
+        moment(one.started),
+        one.duration,
+        _clean(one.by),
+        one.version,
+        None if one.source is None else _source(one.source),
+        mark(one.error),
+        mark(one.line),
+        _columns(one.pieces, OWN),
+        _packed(_doc(one)),
+        tuple((f"{fact.kind}s", fact.name, stored(fact.value)) for fact in one.facts),
+    )
+
+
+def _source(source: Source) -> tuple[bytes, tuple[str, ...]]:
+    return _packed([source.cells, _listed(source.pieces)]), _columns(source.pieces, SHARED)
+
+
 class Writer:
     """Adds and removes runs within whatever transaction its caller has begun."""
 
@@ -87,8 +129,11 @@ class Writer:
         )
 
     def add(self, runs: Iterable[Indexed], *, local: bool = False) -> int:
+        return self.put(map(ready, runs), local=local)
+
+    def put(self, runs: Iterable[Ready], *, local: bool = False) -> int:
         """Those that are there already stay as they are; how many there were."""
-        rows, words, docs, facts = [], [], [], []
+        rows, words, docs, facts = [], [], [], list[tuple[Any, ...]]()
         count = 0
         for one in runs:
             count += 1
@@ -98,29 +143,29 @@ class Writer:
                 continue
             at, self._next = self._next, self._next + 1
             rows.append(self._row(at, one, local))
-            words.append((at, *_columns(one.pieces, OWN)))
-            docs.append((at, _packed(_doc(one))))
-            facts += [(self.name(f"{f.kind}s", f.name), stored(f.value), at) for f in one.facts]
+            words.append((at, *one.words))
+            docs.append((at, one.doc))
+            facts += [(self.name(kind, name), value, at) for kind, name, value in one.facts]
         self.con.executemany(_ADD_RUN, rows)
         self.con.executemany("INSERT INTO docs VALUES(?,?)", docs)
         self.con.executemany("INSERT OR IGNORE INTO facts VALUES(?,?,?)", facts)
         self.con.executemany(_ADD_WORDS, words)
         return count
 
-    def _row(self, at: int, one: Indexed, local: bool) -> tuple[Any, ...]:
+    def _row(self, at: int, one: Ready, local: bool) -> tuple[Any, ...]:
         return (
             at,
             one.run_id,
-            self.name("task", _clean(one.task)),
-            self.name("title", _clean(one.title)),
+            self.name("task", one.task),
+            self.name("title", one.title),
             one.outcome,
-            moment(one.started),
+            one.started,
             one.duration,
-            self.name("by", _clean(one.by)),
+            self.name("by", one.by),
             int(local),
             self._source(one),
-            mark(one.error),
-            mark(one.line),
+            one.error,
+            one.line,
         )
 
     def name(self, kind: str, name: str) -> int:
@@ -136,7 +181,7 @@ class Writer:
             self._names[key] = found
         return found
 
-    def _source(self, one: Indexed) -> int:
+    def _source(self, one: Ready) -> int:
         found = self.versions.get(one.version)
         if found is None:
             sql = "SELECT id FROM sources WHERE digest = ?"
@@ -145,12 +190,12 @@ class Writer:
             self.versions[one.version] = found
         return found
 
-    def _add_source(self, one: Indexed) -> int:
-        source = one.source or Source((), ())
-        row = (one.version, _packed([source.cells, _listed(source.pieces)]))
+    def _add_source(self, one: Ready) -> int:
+        body, words = one.source or _source(Source((), ()))
+        row = (one.version, body)
         at = self.con.execute("INSERT INTO sources(digest, body) VALUES(?,?)", row).lastrowid
         assert at is not None
-        self.con.execute(_ADD_SHARED, (at, *_columns(source.pieces, SHARED)))
+        self.con.execute(_ADD_SHARED, (at, *words))
         return at
 
     def remove(self, run_ids: Iterable[str]) -> int:
@@ -164,15 +209,18 @@ class Writer:
     def damage(self, run_id: str, why: str) -> None:
         self.con.execute("INSERT OR REPLACE INTO damaged VALUES(?,?)", (run_id, _clean(why[:300])))
 
+    def gather(self, size: int) -> None:
+        self.con.execute("INSERT INTO words(words, rank) VALUES('hashsize', ?)", (size,))
+
     def set(self, key: str, value: str | int) -> None:
         self.con.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
 
 
-def _columns(pieces: Iterable[Piece], names: Sequence[str]) -> list[str]:
+def _columns(pieces: Iterable[Piece], names: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, list[str]] = {name: [] for name in names}
     for piece in pieces:
         found[piece.field].append(piece.text)
-    return [_clean("\n".join(texts)) for texts in found.values()]
+    return tuple(_clean("\n".join(texts)) for texts in found.values())
 
 
 def _listed(pieces: Sequence[Piece]) -> list[tuple[str, str, str]]:

@@ -66,10 +66,11 @@ def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) 
     ask = Asking(con, query, *conditions)
     out: list[Row] = []
     seen: set[int] = set()
+    sources: dict[int, Any] = {}
     for strict, way in ((True, ask.strong), (True, ask.all), (False, ask.some)):
         found = [(at, score) for at, score in way().items() if at not in seen]
         seen.update(at for at, _ in found)
-        out += _best(con, matcher, found, limit - len(out), strict=strict)
+        out += _best(con, matcher, found, sources, limit - len(out), strict=strict)
         if len(out) >= limit:
             break
     return out
@@ -79,6 +80,7 @@ def _best(
     con: sqlite3.Connection,
     matcher: Matcher,
     found: list[tuple[int, float]],
+    sources: dict[int, Any],
     limit: int,
     *,
     strict: bool,
@@ -87,7 +89,6 @@ def _best(
     found.sort(key=lambda one: (-one[1], -one[0]))
     top = max((score for _, score in found), default=1.0) or 1.0
     scored: list[tuple[float, int, Row]] = []
-    sources: dict[int, Any] = {}
     # What counts to the letter may stand in none of the first: then more are read.
     for at, (rowid, score) in enumerate(found):
         if at >= max(LOOKED_AT, 2 * limit) and (len(scored) >= limit or not strict):
@@ -274,10 +275,14 @@ def names(con: sqlite3.Connection, kind: str) -> dict[str, int]:
     return {name: int(at) for name, at in found}
 
 
-def counts(con: sqlite3.Connection) -> tuple[int, int]:
-    """Runs there are, and those only in this folder."""
-    found = con.execute("SELECT count(*), coalesce(sum(local), 0) FROM runs").fetchone()
-    return int(found[0]), int(found[1])
+def total(con: sqlite3.Connection) -> int:
+    """Runs there are. Quick: no row is looked at."""
+    return int(con.execute("SELECT count(*) FROM runs").fetchone()[0])
+
+
+def local(con: sqlite3.Connection) -> int:
+    """Those that are only in this folder."""
+    return int(con.execute("SELECT count(*) FROM runs WHERE local").fetchone()[0])
 
 
 def damaged(con: sqlite3.Connection) -> dict[str, str]:

@@ -142,7 +142,7 @@ def find(
     narrow = narrowing(task, since, until, outcome, who, params, results, now)
     caught, (rows, searched) = asked_of(
         ws,
-        lambda con: (searching.search(con, asked, narrow(con), limit), searching.counts(con)[0]),
+        lambda con: (searching.search(con, asked, narrow(con), limit), searching.total(con)),
         progress,
     )
     return Hits(tuple(_hit(ws, row) for row in rows), searched, warnings_of(caught))

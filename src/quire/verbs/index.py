@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import sqlite3
-import threading
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import QuireError
-from ..runs.archived import read_record
 from ..runs.indexed import Indexed, indexed
 from ..store import journal, searching
 from ..store.archive import News, Place
 from ..store.index import BadIndex, Index
 from ..store.indexwriter import Writer
 from ..workspace import STATE, Workspace
+from .extracting import BATCH, UNREADABLE, Read, extracted
 
-BATCH = 500  # runs that become visible together
 LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
 
-T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
 
@@ -53,9 +48,14 @@ def catch_up(ws: Workspace, progress: Progress = silent) -> Caught:
         with index.reading() as con:
             where = searching.state(con, "where")
             state = searching.state(con, "state")
+            complete = not any(True for _ in _unknown(ws, con))
+            damaged = searching.damaged(con)
         if where != ws.archive.where:
             raise BadIndex(f"was of {where or 'nothing'}")
-        return _catch_up(ws, index, state, progress)
+        news = _news(ws, state)
+        if complete and news.state == state and not news.whole:
+            return Caught(damaged=damaged)
+        return _catch_up(ws, index, news, progress)
     except BadIndex as error:
         return _anew(ws, index, error, progress)
 
@@ -71,10 +71,7 @@ def _anew(ws: Workspace, index: Index, why: BadIndex, progress: Progress) -> Cau
     return done
 
 
-def _catch_up(ws: Workspace, index: Index, state: str, progress: Progress) -> Caught:
-    news = _news(ws, state)
-    if news.state == state and not news.whole and not _local(ws, index):
-        return Caught(damaged=_damaged(index))
+def _catch_up(ws: Workspace, index: Index, news: News, progress: Progress) -> Caught:
     done = Caught()
     with index.writing() as writer:
         if writer is None:
@@ -102,10 +99,11 @@ def _apply(ws: Workspace, writer: Writer, news: News, done: Caught, progress: Pr
         here |= searching.damaged(con).keys()
         gone = sorted(here - {place.run_id for place in places})
         places = [place for place in places if place.run_id not in here]
-    for at, batch in enumerate(_batches(_read(ws, places, writer.versions))):
-        with _transaction(writer):
-            done.added += _put(writer, batch)
-        progress(min(len(places), (at + 1) * BATCH), len(places))
+    with contextlib.closing(extracted(ws, places, writer.versions)) as batches:
+        for at, batch in enumerate(batches):
+            with _transaction(writer):
+                done.added += _put(writer, batch)
+            progress(min(len(places), (at + 1) * BATCH), len(places))
     with _transaction(writer):
         done.removed += writer.remove(gone)
         done.added += writer.add(_local_runs(ws, writer), local=True)
@@ -131,97 +129,24 @@ def rebuild(ws: Workspace, progress: Progress = silent) -> Caught:
         writer.set("where", ws.archive.where)
         news = _news(ws, "")
         places = news.added
-        # The database works while the next runs are read: it needs no turn of Python's for that.
-        for at, batch in enumerate(ahead(_batches(_read(ws, places, writer.versions)))):
-            done.added += _put(writer, batch)
-            progress(min(len(places), (at + 1) * BATCH), len(places))
+        with contextlib.closing(extracted(ws, places, writer.versions)) as batches:
+            for at, batch in enumerate(batches):
+                done.added += _put(writer, batch)
+                progress(min(len(places), (at + 1) * BATCH), len(places))
         done.added += writer.add(_local_runs(ws, writer), local=True)
         writer.set("state", news.state)
     done.damaged = _damaged(index)
     return done
 
 
-Read = tuple[str, Indexed | None, str]  # the run, what is indexed of it, else why nothing is
-
-
-def _read(ws: Workspace, places: Sequence[Place], known: Container[bytes]) -> Iterator[Read]:
-    for run_id, files in ws.archive.read(places):
-        yield read_indexed(run_id, files, known)
-
-
-def read_indexed(run_id: str, files: dict[str, bytes], known: Container[bytes]) -> Read:
-    try:
-        record = read_record(files)
-        if record.run_id != run_id:
-            return run_id, None, f"its record says that it is {record.run_id!r}"
-        return run_id, indexed(record, known), ""
-    except KeyError as error:
-        return run_id, None, f"{error} is missing"
-    except _UNREADABLE as error:
-        return run_id, None, f"{type(error).__name__}: {error}"
-
-
 def _put(writer: Writer, batch: list[Read]) -> int:
     for run_id, found, why in batch:
         if found is None:
             writer.damage(run_id, why)
-    return writer.add(found for _, found, _ in batch if found is not None)
-
-
-def ahead(items: Generator[T, None, None]) -> Iterator[T]:
-    """The same, made in a thread of its own while the one before is used."""
-    found: queue.Queue[tuple[bool, Any]] = queue.Queue(4)
-    enough = threading.Event()
-
-    def give(done: bool, item: Any) -> None:
-        while not enough.is_set():
-            with contextlib.suppress(queue.Full):
-                return found.put((done, item), timeout=0.1)
-
-    def make() -> None:
-        try:
-            with contextlib.closing(items):
-                for item in items:
-                    give(False, item)
-                    if enough.is_set():
-                        return
-            give(True, None)
-        except BaseException as error:  # noqa: BLE001 - raised where it is used
-            give(True, error)
-
-    making = threading.Thread(target=make, name="quire-index", daemon=True)
-    making.start()
-    try:
-        while True:
-            done, item = found.get()
-            if done and item is not None:
-                raise item
-            if done:
-                return
-            yield item
-    finally:
-        enough.set()
-        making.join()
-
-
-def _batches(items: Iterable[Read]) -> Generator[list[Read], None, None]:
-    batch: list[Read] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    return writer.put(found for _, found, _ in batch if found is not None)
 
 
 # Runs that are only in this folder: archiving is off, or they are still owed.
-
-
-def _local(ws: Workspace, index: Index) -> bool:
-    """Whether there are any that the index has not."""
-    with index.reading() as con:
-        return any(True for _ in _unknown(ws, con))
 
 
 def _unknown(ws: Workspace, con: sqlite3.Connection) -> Iterator[str]:
@@ -253,7 +178,7 @@ def _is_over(ws: Workspace, run_id: str) -> bool:
 def _local_runs(ws: Workspace, writer: Writer) -> list[Indexed]:
     found: list[Indexed] = []
     for run_id in _unknown(ws, writer.con):
-        with contextlib.suppress(QuireError, OSError, *_UNREADABLE):
+        with contextlib.suppress(QuireError, OSError, *UNREADABLE):
             record = ws.runs.read(ws.runs.find(run_id))
             if record.run_id == run_id:
                 found.append(indexed(record))
@@ -293,7 +218,7 @@ def status(ws: Workspace) -> dict[str, Any]:
     state = ""
     try:
         with index.reading() as con:
-            told["runs"], told["local"] = searching.counts(con)
+            told["runs"], told["local"] = searching.total(con), searching.local(con)
             told["damaged"] = searching.damaged(con)
             state = searching.state(con, "state")
     except BadIndex as error:
