@@ -272,7 +272,7 @@ def workspace_of(root: Path) -> None:
     (outside / "secret.txt").write_text(SECRET)
     (root / "sub").mkdir()
     for name in ("notes.txt", ".env", ".env.local", "server.key", "sub/id_ed25519", "payroll.csv"):
-        (root / name).write_text(f"this is {name}\n")
+        (root / name).write_text(f"# this is {name}\n")
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text("[core]\n")
     text = TOOLS + 'protect = ["payroll*"]\nseconds = 1.5\n'

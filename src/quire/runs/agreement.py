@@ -241,6 +241,9 @@ def _parameters(record: Mapping[str, Any], nb: Mapping[str, Any]) -> Iterator[Fi
     expected = {**(defaults if isinstance(defaults, Mapping) else {}), **values}
     if record["plan"].get("language", "python") != "python":
         return
+    # Without values only a logbook has such a cell of ours; a notebook may bring its own.
+    if not values and not record["plan"].get("logbook"):
+        return
     cells = [c for c in nb["cells"] if INJECTED_TAG in _tags(c["metadata"].get("tags"))]
     if not values and not cells:
         return

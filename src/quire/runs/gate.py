@@ -58,6 +58,7 @@ class TaskRun:
     hint: str = ""
     notebook: str = ""  # where the executed notebook is
     archived: Mapping[str, Any] | None = None  # where
+    environment: Mapping[str, Any] | None = None  # what the task declared, resolved
     warnings: tuple[str, ...] = ()
     cell: str = ""  # the id of the one that failed
     value: str | None = None  # what the exception said, where it is not all of `error`

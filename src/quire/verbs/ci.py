@@ -254,7 +254,8 @@ class Gate:
             warnings += (f"it could not be archived: {execution.not_archived.message}",)
         if execution.archive_warning:
             warnings += (execution.archive_warning,)
-        return replace(run, archived=execution.archived, warnings=warnings)
+        environment = record.plan.get("environment")
+        return replace(run, archived=execution.archived, environment=environment, warnings=warnings)
 
     def _push(self) -> None:
         """The archive, once for all runs. A gate that was called off leaves that to a later one."""

@@ -168,5 +168,6 @@ def _task(run: TaskRun, root: Path) -> dict[str, Any]:
         ],
         "error": error,
         "archived": run.archived,
+        "environment": run.environment,
         "warnings": list(run.warnings),
     }
