@@ -16,8 +16,9 @@ from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import Record
 from quire.verbs import resume as taking_up
 from quire.verbs.changes import Asked as Change
+from quire.verbs.planning import Errand
 from quire.verbs.replay import replay
-from quire.verbs.run import Errand, NotebookExecutor, drained
+from quire.verbs.run import NotebookExecutor, drained
 from quire.verbs.runs import find
 from quire.verbs.verify import verify_run
 from quire.workspace import Workspace

@@ -19,8 +19,9 @@ from ..runs.compare import Comparison, compare
 from ..runs.plan import Change
 from ..runs.record import CHANGED, CellRecord, Record
 from ..workspace import Workspace
+from .planning import Again
 from .read import Source
-from .run import Again, NotebookExecutor, drained
+from .run import NotebookExecutor, drained
 from .runs import Found, find
 
 _MASKED = "[masked:"

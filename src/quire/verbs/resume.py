@@ -12,8 +12,9 @@ from ..executors.resume import can_resume
 from ..executors.underway import Attended
 from ..runs.record import Record
 from ..workspace import Workspace
+from .planning import Errand
 from .replay import as_it_was, folder_of, kernel_of
-from .run import Errand, NotebookExecutor
+from .run import NotebookExecutor
 from .runs import find
 
 Decision = Literal["", "run", "skip"]

@@ -6,36 +6,30 @@ written before anybody sees an event.
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from .. import __version__
-from ..document import params
-from ..document.model import Cell, Document
-from ..document.params import INJECTED_TAG
+from ..document.model import Cell
 from ..errors import QuireError, StorageError, UsageError
-from ..executors.approval import Approval, Do
+from ..executors.approval import Approval
 from ..executors.local import Cancel, LocalExecutor, utc_now
-from ..executors.resume import Kept, Resume, Trail, can_resume, catch_up, plan_resume
+from ..executors.resume import Kept, Trail, can_resume, catch_up
 from ..executors.session import Marks
 from ..executors.underway import Attended, Underway
-from ..kernel import kernelspecs
 from ..kernel.calls import Line
 from ..kernel.native import wake
-from ..kernel.protocol import Kernel, KernelSpec
-from ..runs.asking import Asker
+from ..kernel.protocol import Kernel
 from ..runs.events import CellChanged, Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
-from ..runs.plan import Change, Limits, Plan, run_id
 from ..runs.record import CHANGED, Fold, Record
 from ..runs.secrets import Secret, secrets_of
 from ..runs.sieve import Bounds, Sieve
@@ -43,15 +37,12 @@ from ..store.files import write_atomic
 from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
-from . import changes, logbooks
 from .answering import Answering
 from .archive import archive, keep_digest, send, tidy
-from .asking import Settled, settle
-from .kernels import hidden, interpreter, other_kernels, prepared, unprepared
+from .kernels import hidden, other_kernels
 from .logbooks import RunLogbook
 from .origin import asked, finding_out, remember
-from .read import Source, read
-from .report import report
+from .planning import Again, Errand, Setting, planned
 
 
 class _Either:
@@ -62,29 +53,6 @@ class _Either:
 
     def is_set(self) -> bool:
         return any(source.is_set() for source in self.sources)
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """An earlier run, to be run as it was whatever its file says now."""
-
-    run_id: str
-    source: Source
-    document: Document  # with its parameters in place
-    parameters: Mapping[str, Any]
-    changes: Mapping[str, Change] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Errand:
-    """Why a run is made, and what is special about it: all that is not in the task."""
-
-    request: str = ""  # in the words of whoever asks
-    sources: Mapping[str, str] = field(default_factory=dict)  # where parameters were taken from
-    changes: Sequence[changes.Asked] = ()  # of steps, for this run only
-    step: bool = False  # ask a person before each
-    decided: Mapping[str, Do] = field(default_factory=dict)  # by the id of the cell
-    uuid: str = ""  # of the run; empty: a new one
 
 
 class NotebookExecutor:
@@ -120,100 +88,33 @@ class NotebookExecutor:
         errand: Errand | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
-        config = ws.config
-        source = read(ws, path) if again is None else again.source
-        document = source.document
-        self._kept = None if resume is None else _kept_run(ws, source.path, resume)
-        if self._kept is not None and (kernel or python or cwd is not None):
-            raise UsageError(
-                "a resumed run goes on in the kernel it had; --kernel, --python and --cwd are set",
-                hint="leave them out, or run the task in full",
-            )
-        # A resumed run has the parameters it had, unless it is given others.
-        given = {**(self._kept.parameters if self._kept else {}), **(parameters or {})}
-        self._errand = errand = errand or Errand()
-        self._now = now
-        if source.path in chain:
-            raise UsageError(
-                f"{ws.named(source.path)} is already running: it would run itself for ever",
-                hint="split what both need into a third task",
-            )
-        if len(chain) >= config.depth:
-            raise UsageError(
-                f"tasks run tasks {config.depth} deep here",
-                hint="flatten them, or raise `depth` in the configuration",
-            )
         self._cancelled = threading.Event()
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
-        self._output = None if output is None else _output(ws.cwd / output, source.path)
-        python = _as_kept(self._kept) if self._kept is not None else python
-        self._spec = unprepared(ws, document, kernel=kernel, python=python, cwd=cwd, env=env)
-        for name in set(other_kernels(document).values()):
-            kernelspecs.find(name, self._spec.env)  # says which there are, before anything runs
-        book = self._logbook = logbooks.place(ws, source.path, errand.uuid, now)
-        settled = Settled()
-        if again is None:
-            settled = settle(
-                ws, document, _as_given(given), self._spec.env, now, self._cancel.is_set
-            )
-            self._know(settled.variables)
-            by = ws.env.get("QUIRE_ACTOR", "")
-            filled = changes.fill(document, settled.values, errand.changes, by)
-        else:
-            settled = settle(ws, document, None, self._spec.env, now, self._cancel.is_set)
-            self._know(settled.variables)
-            settled.values = dict(again.parameters)
-            filled = changes.Filled(again.document, again.changes)
-        self._asked = settled.asked
-        values = settled.values
-        unknown = [
-            name for name in errand.sources if name not in params.effective(document, values)
-        ]
-        if unknown:
-            raise UsageError(
-                f"a source is given for {', '.join(unknown)}, which has no value",
-                hint="give the parameter too: -p NAME VALUE",
-            )
-        # Last of all: the first time it takes a while.
-        self._spec = prepared(
-            ws, self._spec, document, python, task=source.path, cancelled=self._cancel.is_set
+        self._now = now
+        self._errand = errand or Errand()
+        made = planned(
+            ws,
+            path,
+            parameters or {},
+            Setting(cwd, env, python, kernel, cell_timeout, timeout, parent, chain),
+            self._errand,
+            again=again,
+            resume=resume,
+            from_cell=from_cell,
+            output=output,
+            now=now,
+            cancelled=self._cancel.is_set,
         )
-        self.plan = Plan(
-            run_id=run_id(str(path), now(), secrets.token_hex(2)),
-            uuid=book.uuid,
-            task=ws.named(source.path),
-            path=source.path,
-            document=filled.document,
-            source=source.text,
-            parameters=values,
-            defaults={p.name: p.default for p in params.declared(document) if p.has_default},
-            request=errand.request,
-            sources=errand.sources,
-            changes=filled.changes,
-            logbook=ws.named(book.path) if book.path is not None else "",
-            limits=Limits(
-                cell_timeout if cell_timeout is not None else config.cell_timeout,
-                timeout if timeout is not None else config.timeout,
-                depth=config.depth,
-            ),
-            parent=parent,
-            chain=(*chain, source.path),
-            cwd=ws.named(self._spec.cwd),
-            replays=again.run_id if again is not None and self._kept is None else "",
-            environment=self._spec.environment,
-        )
-        if self._kept is None and from_cell is not None:
-            raise UsageError("--from needs --resume", hint="--resume last --from 6")
-        self._resume: Resume | None = None
-        if self._kept is not None:
-            self._resume = _resumption(self._kept, self.plan, document, from_cell)
+        self.plan, self._spec, self._logbook = made.plan, made.spec, made.logbook
+        self._output, self._asked, self._told = made.output, made.asked, made.told
+        self._kept, self._resume = made.kept, made.resume
         self._trail = self._new_trail()
         self._fold = Fold()
         self._folder: RunFolder | None = None
         self._answering: Answering | None = None
         self._secrets: tuple[Secret, ...] = ()
         self._begun = self._alive = False
-        self._archives = config.archive.enabled if archives is None else archives
+        self._archives = ws.config.archive.enabled if archives is None else archives
         self._pushes = pushes  # not where somebody pushes for many runs at once
         self.archived: dict[str, Any] | None = None
         self.not_archived: QuireError | None = None
@@ -226,12 +127,6 @@ class NotebookExecutor:
     def logbook(self) -> RunLogbook:
         """Where the record for people is, and why it is not there if it could not be written."""
         return self._logbook
-
-    def _know(self, variables: Mapping[str, str]) -> None:
-        """What a person told is for the kernel, and for nobody else."""
-        if variables:
-            self._spec = replace(self._spec, env={**self._spec.env, **variables})
-        self._told = tuple(variables)
 
     @property
     def run_id(self) -> str:
@@ -472,6 +367,8 @@ class NotebookExecutor:
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""
+        from .called import run_called  # which itself makes a run
+
         assert self._answering is not None
         return run_called(
             self.workspace,
@@ -496,144 +393,10 @@ class NotebookExecutor:
         self.cancel()
 
 
-def run_called(
-    ws: Workspace,
-    spec: KernelSpec,
-    arguments: Mapping[str, Any],
-    cancel: Cancel,
-    *,
-    asker: Asker,
-    parent: str | None = None,
-    chain: tuple[Path, ...] = (),
-    archives: bool | None = None,
-) -> dict[str, Any]:
-    """Run the task that a cell asks for, under the policy that the cell itself is under."""
-    parameters, cwd = arguments.get("parameters"), arguments.get("cwd")
-    path = arguments.get("path")
-    if not isinstance(parameters, Mapping) or not isinstance(path, str) or "\0" in path:
-        raise UsageError("run() takes a path and parameters", hint="see the runtime's docs")
-    if not isinstance(cwd, str) or "\0" in cwd or not Path(cwd).is_dir():
-        raise UsageError("the cell's folder is gone", hint="go to one that is there: os.chdir")
-    here = Workspace(
-        ws.root, cwd=cwd, env=ws.env, engine=ws.engine, asker=asker, settings=ws.config, say=ws.say
-    )
-    child = NotebookExecutor(
-        path,
-        parameters,
-        workspace=here,
-        env=_environment(arguments.get("env"), spec.env),
-        python=_asked_for(ws, spec),
-        parent=parent,
-        chain=chain,
-        cancel=cancel,
-        archives=archives,
-    )
-    return report(drained(child), str(child.folder.notebook), child.archived)
-
-
-def _as_given(values: Mapping[str, Any]) -> dict[str, params.Given]:
-    return {
-        name: value if isinstance(value, params.Given) else params.Given(value)
-        for name, value in values.items()
-    }
-
-
-def _asked_for(ws: Workspace, spec: KernelSpec) -> str | None:
-    """The interpreter somebody named for the task, which then counts for the tasks it runs too.
-    What a task declares to need is its own, and so is what the configuration says."""
-    own = spec.environment.get("lock") or spec.python == interpreter(ws, ws.config.python, ws.root)
-    return None if own else spec.python
-
-
-def _environment(given: Any, otherwise: Mapping[str, str]) -> Mapping[str, str]:
-    """A child has its parent's environment as it is at the call."""
-    fits = isinstance(given, dict) and all(
-        isinstance(value, str) and "\0" not in f"{name}{value}" and "=" not in name[1:] and name
-        for name, value in given.items()
-    )
-    return given if fits else otherwise
-
-
-def _output(path: Path, source: Path) -> Path:
-    """Where the executed notebook goes too. Never over the task itself, by whatever name."""
-    if path.suffix != ".ipynb":
-        raise UsageError(
-            f"{path.name} is no name for a notebook", hint="give -o a file that ends in .ipynb"
-        )
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent}", hint="make it, or choose another")
-    if path.exists() and path.samefile(source):
-        raise UsageError(
-            f"{path.name} is the task itself; the source is never changed",
-            hint="give -o another name",
-        )
-    if path.exists() and _is_twin(path, source):
-        raise UsageError(
-            f"{path.name} is a notebook that quire sync keeps in step with its .py",
-            hint=f"give -o another name, such as {path.stem}-executed.ipynb",
-        )
-    return path
-
-
-def _is_twin(path: Path, source: Path) -> bool:
-    """The other half of a task. What an earlier run wrote there is none until it is synced."""
-    from . import twin  # only where there is something to look at
-
-    beside = path.resolve().with_suffix("") == source.resolve().with_suffix("")
-    try:
-        there = twin.loads(path.read_text("utf-8"), ".ipynb")
-    except (OSError, ValueError, QuireError):
-        return beside
-    return there.stamp is not None or (beside and twin.run_id(there) is None)
-
-
-def _as_kept(kept: Kept) -> str | None:
-    """Where the run did without what it declares it goes on without."""
-    had = kept.record.plan.get("environment") or {}
-    without = had and had.get("lock") is None and kept.server is not None
-    return str(kept.server.python) if without else None
-
-
-def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
-    """What is left of the run that is to be resumed."""
-    run = ws.runs.find(name).run_id
-    full = f"run the task in full: quire run {ws.named(path)}"
-    ws.engine.tidy()
-    kept = ws.engine.kept.get(run)
-    if kept is None:
-        raise UsageError(
-            f"the states of {run} are gone: it ended well, it was too long ago, or its host ended",
-            hint=full,
-        )
-    if kept.path != path:
-        raise UsageError(
-            f"{run} was a run of {ws.named(kept.path)}, not of {ws.named(path)}", hint=full
-        )
-    return kept
-
-
 def _as_run(cells: Sequence[Cell], record: Record) -> tuple[Cell, ...]:
     """With what a person changed while it ran."""
     changed = {cell.id: cell.source for cell in record.cells if CHANGED in cell.metadata}
     return tuple(replace(c, source=changed[c.id]) if c.id in changed else c for c in cells)
-
-
-def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
-    had = kept.record.plan.get("environment") or {}
-    if had.get("lock") != plan.environment.get("lock"):
-        raise UsageError(
-            f"{kept.run_id} ran with other packages than the task declares now",
-            hint=f"run the task in full: quire run {plan.task}",
-        )
-    wanted = None
-    if from_cell is not None:
-        cells = plan.document.cells
-        own = [at for at, cell in enumerate(cells) if INJECTED_TAG not in cell.tags]
-        # A logbook's ids are those of its text before parameters are put in their places.
-        known = {cells[at].id: at for at in own}
-        wanted = known.get(from_cell)
-        wanted = own[document.find(from_cell)] if wanted is None else wanted
-    return plan_resume(kept, plan.document.cells, wanted)
 
 
 def drained(execution: NotebookExecutor) -> Record:

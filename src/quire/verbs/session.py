@@ -17,11 +17,10 @@ from typing import Any
 
 from ..document import params
 from ..document.formats import LOGBOOK
-from ..document.model import Cell, Document, identified
-from ..document.stale import Ran, stale
-from ..errors import DocumentError, HostError, QuireError, UsageError
+from ..document.model import Cell, identified
+from ..errors import HostError, QuireError, UsageError
 from ..executors.cell import Cancel, utc_now
-from ..executors.session import Execution, Session
+from ..executors.session import Session
 from ..kernel.calls import Line
 from ..kernel.protocol import Kernel, KernelSpec
 from ..runs.asking import Asker
@@ -33,11 +32,12 @@ from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
 from .answering import Answering
 from .asking import settle
+from .called import run_called
+from .cells import CellState, chosen_cells, masked, order_of, standing, with_parameters
 from .environments import activated
 from .kernels import environment, hidden, kernel_spec, other_kernels, prepared, unprepared
 from .livetask import Asking, as_it_runs, asking, check_kernels
 from .read import read
-from .run import run_called
 
 WARN_AT = 0.8  # of the idle time, after which a session is about to be culled
 
@@ -285,64 +285,13 @@ def _info(workspace: Workspace, name: str, live: LiveSession) -> SessionInfo:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CellState:
-    """How a cell of the document stands in the session."""
-
-    index: int
-    cell: Cell
-    state: str  # "ran", "failed", "stale", "never ran", "text"
-    order: int | None = None
-    reason: str = ""
-
-
 def cells(workspace: Workspace, name: str) -> list[CellState]:
     """Every cell of the task as it is now: which ran, in which order, which are stale and why."""
     return states(workspace, find(workspace, name))
 
 
 def states(workspace: Workspace, live: LiveSession) -> list[CellState]:
-    return _masked(_states(as_it_runs(workspace, live), live.session.executions), live)
-
-
-def _masked(states: list[CellState], live: LiveSession) -> list[CellState]:
-    """Fit to be shown: a task may hold what its author should not have written there."""
-    mask = live.session.sieve.masker.mask
-    return [
-        replace(
-            state,
-            cell=replace(state.cell, title=mask(state.cell.title), source=mask(state.cell.source)),
-            reason=mask(state.reason),
-        )
-        for state in states
-    ]
-
-
-def _states(document: Document, executions: list[Execution]) -> list[CellState]:
-    # Loose code and injected parameters belong to no cell, but what they define counts.
-    ran = [
-        Ran("", e.cell.source, e.order)
-        if e.index is None
-        else Ran(e.cell.id, e.cell.source, e.order, e.index, e.cell.title)
-        for e in executions
-    ]
-    reasons = stale(document.cells, ran)
-    latest = {one.cell_id: one.order for one in ran if one.cell_id}
-    failed = {e.order for e in executions if e.status not in ("ok", "running")}
-    out: list[CellState] = []
-    for index, cell in enumerate(document.cells):
-        order = latest.get(cell.id)
-        if cell.kind != "code":
-            out.append(CellState(index, cell, "text"))
-        elif cell.id in reasons:
-            out.append(CellState(index, cell, "stale", order, reasons[cell.id]))
-        elif order is None:
-            out.append(CellState(index, cell, "never ran"))
-        elif order in failed:
-            out.append(CellState(index, cell, "failed", order))
-        else:
-            out.append(CellState(index, cell, "ran", order))
-    return out
+    return masked(standing(as_it_runs(workspace, live), live.session.executions), live)
 
 
 def execute(
@@ -365,10 +314,10 @@ def execute(
     else:
         assert what is not None
         document = as_it_runs(workspace, live)
-        picked = _chosen(document, live, what)
+        picked = chosen_cells(document, live, what)
         check_kernels(workspace, document)
         live.others.update(other_kernels(document))
-        chosen = _with_parameters(document, picked, live.parameters)
+        chosen = with_parameters(document, picked, live.parameters)
         approval = asking(workspace, live, document)
     # What one session may set aside depends on how many there are.
     live.session.marks.budget = workspace.snapshot_budget
@@ -399,77 +348,15 @@ def _journaled(
             session.lost = ""
 
 
-def _chosen(document: Document, live: LiveSession, what: str) -> list[tuple[Cell, int | None]]:
-    """`3`, an id, a title, `3-7`, `3-`, `-7`, `all`, `stale`."""
-    last = len(document.cells) - 1
-    if what == "all":
-        places = list(range(last + 1))
-    elif what == "stale":
-        states = _states(document, live.session.executions)
-        places = [s.index for s in states if s.state in ("stale", "failed", "never ran")]
-    else:
-        places = _range(document, what, last)
-    return [(document.cells[place], place) for place in places]
-
-
-def _range(document: Document, what: str, last: int) -> list[int]:
-    start, dash, end = what.partition("-")
-    if dash and all(part == "" or part.isdigit() for part in (start, end)) and (start or end):
-        first, final = int(start or 0), int(end or last)
-        if first > final or final > last:
-            raise DocumentError(
-                f"there are no cells {what}: the task has {last + 1}",
-                hint=f"use indexes from 0 to {last}",
-            )
-        return list(range(first, final + 1))
-    return [document.find(what)]
-
-
-def _with_parameters(
-    document: Document, chosen: list[tuple[Cell, int | None]], values: Mapping[str, Any]
-) -> list[tuple[Cell, int | None]]:
-    """The given parameters follow the cell that declares them, as in a run."""
-    if not values:
-        return chosen
-    injected = params.filled(document, values)
-    cell = next(c for c in injected.cells if params.INJECTED_TAG in c.tags)
-    at = params.parameters_cell(document)
-    out: list[tuple[Cell, int | None]] = []
-    for one in chosen:
-        out.append(one)
-        if one[1] is not None and one[1] == at:
-            out.append((cell, None))
-    return out
-
-
 def rewind(workspace: Workspace, name: str, target: str) -> tuple[Rewound, list[CellState]]:
     """Be as before a cell ran: an index, id or title, or `#N` for the Nth thing that ran."""
     live = find(workspace, name)
     if live.session.why_lost and not live.session.executions:
         raise live.session.gone()
     document = as_it_runs(workspace, live)
-    event = live.session.rewind(_order(document, live.session.executions, target))
+    event = live.session.rewind(order_of(document, live.session.executions, target))
     live.journal.append(event)
-    return event, _masked(_states(document, live.session.executions), live)
-
-
-def _order(document: Document, executions: list[Execution], target: str) -> int:
-    if target.startswith("#") and target[1:].isdigit():
-        return int(target[1:])
-    place: int | None = None
-    hits = [e for e in executions if target in (e.cell.id, e.cell.title) and target]
-    if not hits:
-        place = document.find(target)
-        cell = document.cells[place]
-        hits = [e for e in executions if e.cell.id == cell.id]
-        # The cell was edited since it ran: it is still the cell at its place.
-        hits = hits or [e for e in executions if e.index == place]
-    if not hits:
-        raise UsageError(
-            f"cell {target} has not run in this session: the kernel is as it was before it",
-            hint="`quire session tree` shows the states one can go back to",
-        )
-    return hits[-1].order
+    return event, masked(standing(document, live.session.executions), live)
 
 
 def variables(workspace: Workspace, name: str) -> list[Mapping[str, Any]]:

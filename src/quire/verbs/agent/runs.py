@@ -13,9 +13,10 @@ from ...runs.telling import Told
 from ...workspace import Workspace
 from .. import underway
 from ..changes import Asked as Change
+from ..planning import Errand
 from ..read import read
 from ..resume import prepare
-from ..run import Errand, NotebookExecutor
+from ..run import NotebookExecutor
 from ..runs import find
 from ..tell import tell, tell_found
 from ..underway import Waited

@@ -14,7 +14,8 @@ from ...runs.printed import plain
 from ..cli import App, calling_off, emit_json
 
 if TYPE_CHECKING:
-    from ...verbs.run import Errand, NotebookExecutor
+    from ...verbs.planning import Errand
+    from ...verbs.run import NotebookExecutor
 
 EXIT = {"ok": 0, "cancelled": 130, "paused": 3}
 
@@ -214,7 +215,7 @@ def _detach(
 def _errand(app: App, options: dict[str, Any]) -> Errand:
     """What is special about this run."""
     from ...verbs.changes import Asked
-    from ...verbs.run import Errand
+    from ...verbs.planning import Errand
 
     changes, reasons = options["changes"], list(options["reasons"])
     if len(reasons) > max(len(changes), 0) or (len(reasons) not in (0, 1, len(changes))):

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import click
 
-from ...errors import DocumentError, UsageError
-from ...runs.calls import called
-from ...runs.events import (
-    Asked,
-    CellFinished,
-    CellSubmitted,
-    Event,
-    KernelDied,
-    KernelReplaced,
-    NoteAdded,
-    OutputAdded,
-    OutputCut,
-    ResultGlued,
-    ToolCalled,
-    Warned,
-)
 from ...runs.printed import plain
 from ...runs.summary import took
 from ..cli import App, calling_off, emit_json
-from ..progress import COLOUR
-from .records import output_text
+from .exec import follow, state_json
 from .run import given_parameters, parameter_options
 
 
@@ -124,7 +105,7 @@ def show(app: App, name: str, as_json: bool) -> None:
                 "session": live.session.name,
                 "epoch": live.session.epoch,
                 "lost": live.session.why_lost,
-                "cells": [_state(s) for s in states],
+                "cells": [state_json(s) for s in states],
             },
         )
         return
@@ -139,17 +120,6 @@ def show(app: App, name: str, as_json: bool) -> None:
         app.terminal.out(f"[{s.index}] {s.cell.id}  {state}  {order:<5}  {first}".rstrip())
         if s.reason:
             app.terminal.out(f"      {plain(s.reason)}")
-
-
-def _state(state: Any) -> dict[str, Any]:
-    return {
-        "index": state.index,
-        "id": state.cell.id,
-        "title": state.cell.title,
-        "state": state.state,
-        "order": state.order,
-        "reason": state.reason,
-    }
 
 
 def _say_lost(app: App, live: Any) -> None:
@@ -264,7 +234,7 @@ def restore(app: App, name: str, as_json: bool) -> int:
 
     app.json_asked = as_json
     with calling_off(app.cancelled):
-        return _follow(app, name, bring_back(app.workspace(), name, app.cancelled), as_json)
+        return follow(app, name, bring_back(app.workspace(), name, app.cancelled), as_json)
 
 
 @session.command(epilog="Example: quire session promote analysis notebooks/clean.py")
@@ -313,169 +283,3 @@ def close(app: App, name: str) -> None:
 
     end(app.workspace(), name)
     app.terminal.out("closed")
-
-
-@click.command(epilog="Examples: quire exec analysis 3-7 · quire exec analysis --code 'df.shape'")
-@click.argument("name")
-@click.argument("cells", required=False)
-@click.option("--code", metavar="CODE", help="Run this instead of cells of the task.")
-@click.option("--cell-timeout", type=float, metavar="SECONDS", help="Limit for each cell.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-@click.pass_obj
-def exec(
-    app: App,
-    name: str,
-    cells: str | None,
-    code: str | None,
-    cell_timeout: float | None,
-    as_json: bool,
-) -> int:
-    """Run cells in a session's kernel.
-
-    CELLS is an index, an id or a title; a range 3-7 or 3-; `all`; or `stale`.
-    """
-    from ...verbs.session import execute
-
-    app.json_asked = as_json
-    if cell_timeout is not None and not cell_timeout > 0:
-        raise UsageError("--cell-timeout must be above 0", hint="give seconds")
-    with calling_off(app.cancelled):
-        events = execute(
-            app.workspace(), name, cells, app.cancelled, code=code, cell_timeout=cell_timeout
-        )
-        return _follow(app, name, events, as_json)
-
-
-def _follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
-    """Show what happens, or gather it for one object. The exit code."""
-    from ...verbs.session import cells, find
-
-    told: list[dict[str, Any]] = []
-    replaced: dict[str, Any] | None = None
-    worst = "ok"
-    warnings: list[str] = []
-    for event in events:
-        if isinstance(event, KernelReplaced):
-            replaced = {"epoch": event.epoch, "reason": event.reason}
-        elif isinstance(event, CellSubmitted):
-            told.append(
-                {
-                    "id": event.cell,
-                    "index": event.index,
-                    "order": event.order,
-                    "title": event.title,
-                    "status": "running",
-                    "duration": None,
-                    "outputs": [],
-                    "results": {},
-                    "tool_calls": [],
-                    "notes": [],
-                    "error": None,
-                }
-            )
-        elif isinstance(event, Warned):
-            warnings.append(event.message)
-        elif isinstance(event, Asked) and event.kind == "approval":
-            worst = worst if event.answer in ("run", "edit", "skip") else "paused"
-        elif isinstance(event, OutputAdded) and told:
-            told[-1]["outputs"].append(dict(event.output))
-        elif isinstance(event, ResultGlued) and told:
-            told[-1]["results"][event.name] = event.value
-        elif isinstance(event, ToolCalled) and told:
-            told[-1]["tool_calls"].append(
-                {"tool": event.tool, "ok": event.ok, "reason": event.reason, "times": event.times}
-            )
-        elif isinstance(event, NoteAdded) and told:
-            told[-1]["notes"].append(event.text)
-        elif isinstance(event, CellFinished) and told:
-            worst = event.status if event.status != "ok" else worst
-            error = event.error
-            told[-1] |= {"status": event.status, "duration": event.duration}
-            told[-1]["error"] = error and {"name": error.name, "value": error.value}
-        if not as_json:
-            _show(app, event, told)
-    states = []
-    with suppress(DocumentError):  # the file may be gone by now; what ran is told all the same
-        states = [s for s in cells(app.workspace(), name) if s.state == "stale"]
-    live = find(app.workspace(), name).session
-    if as_json:
-        emit_json(
-            app,
-            {
-                "session": live.name,
-                "epoch": live.epoch,
-                "replaced": replaced,
-                "cells": told,
-                "stale": [_state(s) for s in states],
-                "warnings": warnings,
-            },
-        )
-    else:
-        for s in states:
-            app.terminal.out(app.terminal.paint(f"stale: [{s.index}] {plain(s.reason)}", "yellow"))
-    if app.cancelled.is_set():
-        return 130
-    return {"ok": 0, "cancelled": 130, "paused": 3}.get(worst, 1)
-
-
-def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
-    term = app.terminal
-    if isinstance(event, KernelReplaced):
-        note = f"the kernel's state is gone: {plain(event.reason)} (epoch {event.epoch})"
-        term.out(term.paint(note, "yellow"))
-    elif isinstance(event, OutputAdded):
-        text = plain(output_text(event.output))
-        is_stream = event.output["output_type"] == "stream"
-        term.out(text, end="" if is_stream or text.endswith("\n") else "\n")
-    elif isinstance(event, ToolCalled) and event.refused:
-        term.err(term.paint(called(event), "yellow", on_err=True))
-    elif isinstance(event, NoteAdded):
-        term.err(term.paint(f"note: {plain(event.text)}", "dim", on_err=True))
-    elif isinstance(event, Warned):
-        term.err(term.paint(f"warning: {plain(event.message)}", "yellow", on_err=True))
-    elif isinstance(event, OutputCut):
-        term.out(f"… {event.omitted:,} more ({event.what}); all of it is in {event.path}")
-    elif isinstance(event, KernelDied):
-        term.err(term.paint(plain(event.reason), "red", on_err=True))
-    elif isinstance(event, CellFinished) and told:
-        one = told[-1]
-        place = "code" if one["index"] is None else f"[{one['index']}]"
-        status = term.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
-        term.err(f"{place} {status} {took(event.duration)}  {plain(one['title'])}".rstrip())
-
-
-@click.command(epilog="Examples: quire rewind analysis 5 · quire rewind analysis '#3'")
-@click.argument("name")
-@click.argument("cell")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-@click.pass_obj
-def rewind(app: App, name: str, cell: str, as_json: bool) -> None:
-    """Put a session's kernel back to the state before a cell ran.
-
-    CELL is an index, an id or a title, or `#N` for the Nth thing that ran. Files that the cell
-    wrote and messages it sent are not undone.
-    """
-    from ...verbs.session import find
-    from ...verbs.session import rewind as go_back
-
-    app.json_asked = as_json
-    event, states = go_back(app.workspace(), name, cell)
-    live = find(app.workspace(), name).session
-    if as_json:
-        emit_json(
-            app,
-            {
-                "session": live.name,
-                "epoch": live.epoch,
-                "order": event.order,
-                "ran": len(live.executions),
-                "stale": [_state(s) for s in states if s.state == "stale"],
-                "note": NOT_UNDONE,
-            },
-        )
-        return
-    app.terminal.out(f"the kernel is as it was before #{event.order}; {len(live.executions)} ran")
-    app.terminal.out(NOT_UNDONE)
-
-
-NOT_UNDONE = "What was done outside the kernel (files, network) is not undone."
