@@ -168,14 +168,14 @@ def test_own_words_stay_and_the_rest_is_made_again() -> None:
 
 
 def test_it_fits_a_forge_whatever_there_is() -> None:
-    huge = "x" * 100_000
-    results = tuple(ResultGlued("c0", f"r{n}", "json", huge) for n in range(500))
-    cells = tuple(("code", huge) for _ in range(500))
+    huge, large = "x" * 100_000, "x" * 5_000
+    results = tuple(ResultGlued("c0", f"r{n}", "json", large) for n in range(500))
+    cells = tuple(("code", large) for _ in range(500))
     record = made(
         results=results,
         before=cells,
         title=huge,
-        plan={"parameters": {f"p{n}": huge for n in range(300)}},
+        plan={"parameters": {f"p{n}": huge if n == 0 else large for n in range(300)}},
     )
     told = [Told(f"{huge[:200]}{n}.py", huge, huge, record, "ok") for n in range(60)]
     body = render("y" * OWN_LIMIT, told, PLACE)

@@ -245,8 +245,9 @@ def _given(record: Record) -> str:
     values = {k: v for k, v in record.parameters.items() if k not in known or known[k] != v}
     if not values:
         return ""
-    words = f" -y {_word(json.dumps(jsonable(values)))}"
-    return words if len(words) <= COMMAND else "  # the parameters are in the record"
+    text = json.dumps(jsonable(values))
+    words = f" -y {_word(text)}" if len(text) <= COMMAND else ""
+    return words if words and len(words) <= COMMAND else "  # the parameters are in the record"
 
 
 def _word(text: str) -> str:
