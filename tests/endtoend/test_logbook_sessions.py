@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from live import Live, shown, statuses
 
+from person import Says
 from quire.errors import QuireError, UsageError
-from quire.runs.asking import Answers, Question
 from quire.runs.events import CellSubmitted, Event, Warned
 from quire.verbs import session
 from quire.verbs.promote import promote
@@ -58,17 +57,6 @@ y = 2
 print(x, "y" in globals())
 ```
 """
-
-
-class Says:
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-
-    def ask(
-        self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
-    ) -> Answers | None:
-        given, self.answers = self.answers[: len(questions)], self.answers[len(questions) :]
-        return Answers(tuple(given), "ada") if given else None
 
 
 def opened(live: Live, text: str, **options: Any) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quire.runs.asking import Answers, Question
+from person import Says
 from quire.runs.telling import Told
 from quire.verbs.agent.call import call
 from quire.verbs.agent.caller import Caller
@@ -32,17 +32,6 @@ print("Hello, {name}!")
 print("sent")
 ```
 """
-
-
-class Says:
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-
-    def ask(
-        self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
-    ) -> Answers | None:
-        given, self.answers = self.answers[: len(questions)], self.answers[len(questions) :]
-        return Answers(tuple(given), "ada") if given else None
 
 
 @pytest.fixture

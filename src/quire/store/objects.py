@@ -102,7 +102,7 @@ class RemoteObjects:
                 return digest
             system.makedirs(os.path.dirname(path), exist_ok=True)
             system.pipe_file(path, data)
-        except Exception as error:
+        except Exception as error:  # each kind of storage raises errors of its own
             raise StorageError(
                 f"cannot write to {self.where}: {type(error).__name__}: {error}",
                 hint="check archive.objects, and the credentials it needs",
@@ -121,7 +121,7 @@ class RemoteObjects:
             data: bytes = system.cat_file(path)
         except FileNotFoundError:
             return None
-        except Exception as error:
+        except Exception as error:  # each kind of storage raises errors of its own
             raise StorageError(
                 f"cannot read from {self.where}: {type(error).__name__}: {error}",
                 hint="check archive.objects, and the credentials it needs",

@@ -138,7 +138,7 @@ class Answering:
             except QuireError as error:
                 told.reason, told.refused = error.message, isinstance(error, Refused)
                 raise
-            except Exception as error:
+            except Exception as error:  # a fault of ours: written down like any answer, and raised
                 told.reason = f"{type(error).__name__}: {error}"
                 raise
             finally:

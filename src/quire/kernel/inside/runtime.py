@@ -223,7 +223,7 @@ def retry(attempt: Callable[[], Any], max_attempts: int = 3, delay: float = 2) -
             return attempt()
         except ToolRefused:
             raise
-        except Exception:
+        except Exception:  # whatever the caller's own code raises
             if n + 1 >= max_attempts:
                 raise
             time.sleep(delay * 2**n)

@@ -39,14 +39,14 @@ def _describe(name: str, value: Any) -> dict[str, Any]:
             size = " x ".join(str(part) for part in shape)
         elif isinstance(value, (str, bytes, list, tuple, dict, set, frozenset)):
             size = str(len(value))
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - `shape` and `__len__` are the value's own code
         size = None
     try:
         large = size is not None and hasattr(value, "shape")
         text = "" if large else _short.repr(value)
         if large:
             text = repr(value) if getattr(value, "size", 1_000) <= 100 else ""
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - so is `__repr__`
         text = f"<repr failed: {type(error).__name__}>"
     text = " ".join(text.split())
     return {
