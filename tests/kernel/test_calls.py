@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from knock import read_line
 
 from quire.errors import UsageError
 from quire.kernel.calls import MOST_OF_ONE, CallServer, HungUp, Line
@@ -29,6 +28,16 @@ def connect(line: Line) -> socket.socket:
     sock.settimeout(10)
     sock.connect(line.socket.replace("@", "\0", 1))
     return sock
+
+
+def read_line(sock: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith(b"\n"):
+        data = sock.recv(1 << 16)
+        if not data:
+            break
+        found += data
+    return found
 
 
 def request(line: Line, challenge: bytes, body: bytes, token: str | None = None) -> bytes:
