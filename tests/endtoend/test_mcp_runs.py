@@ -266,9 +266,7 @@ def test_what_fails_is_not_promoted_as_a_success(scratch: Scratch) -> None:
     assert (scratch.root / "b.py").exists()
 
 
-def test_restore_is_not_offered_where_it_would_not_bring_the_lost_kernel_back(
-    scratch: Scratch,
-) -> None:
+def test_restore_brings_the_lost_state_back_also_after_a_call_in_between(scratch: Scratch) -> None:
     scratch.write("a.py", "# %%\nx = 41\n")
 
     async def live() -> None:
@@ -277,9 +275,12 @@ def test_restore_is_not_offered_where_it_would_not_bring_the_lost_kernel_back(
             end = "import os; os.kill(os.getpid(), 9)"
             told = await agent.fails("notebook_session", action="exec", session="a", code=end)
             assert 'notebook_session(action="restore", session="a")' in told.text
-            told = await agent.ok("notebook_session", action="exec", session="a", code="1 + 1")
+            told = await agent.ok("notebook_session", action="exec", session="a", code="y = 1")
             assert told.text.startswith("THE KERNEL WAS REPLACED")
-            assert 'action="restore"' not in told.text
+            assert 'notebook_session(action="restore", session="a")' in told.text
+            await agent.ok("notebook_session", action="restore", session="a")
+            told = await agent.ok("notebook_session", action="exec", session="a", code="x + y")
+            assert "| 42" in told.text
 
     asyncio.run(live())
 

@@ -105,7 +105,9 @@ class SessionMachine(Machine):
         self.name = session.open_session(self.workspace, "t.py").name
         self.epoch = 1
         self.ran: list[tuple[int, str, int | None]] = []
-        self.lost: list[str] = []  # what a kernel that died had run, as long as none followed it
+        self.failed: set[int] = set()  # orders of those in `ran` that did
+        self.how = ""  # the present kernel came to be
+        self.before: list[str] = []  # what restore has to bring back besides
         self.dead = False
         self.plain = PlainPython(self.root)
         self.execute("0")
@@ -114,15 +116,36 @@ class SessionMachine(Machine):
         events = list(session.execute(self.workspace, self.name, what, self.no, code=code))
         assert any(isinstance(event, KernelReplaced) for event in events[:1]) == self.dead
         if self.dead:
-            self.begin_again()
+            self.begin_again("lost")
         for submitted, told in told_by(events):
             source = self.text[submitted.index] if submitted.index is not None else code
             assert submitted.source == source
             assert told == self.plain.run(source), source
-            self.ran.append((submitted.order, source, submitted.index))
+            self.note(submitted.order, source, submitted.index, told)
 
-    def begin_again(self) -> None:
-        self.dead, self.ran, self.lost = False, [], []
+    def note(self, order: int, source: str, index: int | None, told: Told) -> None:
+        self.ran.append((order, source, index))
+        self.failed.discard(order)
+        if told.status == "failed":
+            self.failed.add(order)
+
+    def well(self) -> list[str]:
+        ran = self.ran[:-1] if self.dead else self.ran
+        return [source for order, source, _ in ran if order not in self.failed]
+
+    def worth(self) -> list[str]:
+        """What restore runs: in a kernel that followed a lost one also what that one had run."""
+        ended = [source for _, source, _ in (self.ran[:-1] if self.dead else self.ran)]
+        if self.how == "lost":
+            return self.before + (self.well() if self.before else ended)
+        if self.how == "restarted":
+            return ended if self.well() else self.before
+        return ended
+
+    def begin_again(self, how: str) -> None:
+        given_up = self.how == how == "lost" and self.well()
+        self.before = self.well() if given_up else self.worth()
+        self.how, self.dead, self.ran, self.failed = how, False, [], set()
         self.plain = PlainPython(self.root)
 
     def compare(self) -> None:
@@ -192,7 +215,7 @@ class SessionMachine(Machine):
     def restarts(self) -> None:
         assert session.restart(self.workspace, self.name).epoch == self.epoch + 1
         self.epoch += 1
-        self.begin_again()
+        self.begin_again("restarted")
         self.execute("0")
 
     @precondition(lambda self: not self.dead)
@@ -208,17 +231,17 @@ class SessionMachine(Machine):
     @rule()
     def restores(self) -> None:
         """The same again, in a fresh kernel; what ended the old one is left out."""
-        counts = self.ran[:-1] if self.dead else self.ran
+        counts = self.worth()
         events = list(restore(self.workspace, self.name, self.no))
         assert isinstance(events[0], KernelReplaced)
         self.epoch = self.epoch + 1
         assert events[0].epoch == self.epoch
-        self.begin_again()
+        self.begin_again("restored")
         again = told_by(events)
-        assert [submitted.source for submitted, _ in again] == [source for _, source, _ in counts]
-        for (submitted, told), (_, source, index) in zip(again, counts, strict=True):
+        assert [submitted.source for submitted, _ in again] == counts
+        for (submitted, told), source in zip(again, counts, strict=True):
             assert told == self.plain.run(source)
-            self.ran.append((submitted.order, source, index))
+            self.note(submitted.order, source, submitted.index, told)
         self.compare()
 
     @precondition(lambda self: self.dead)

@@ -18,6 +18,9 @@ from quire.runs.sessions import SessionState, fold_session
 
 OPENED = SessionOpened("s", "t0", "/t.py", {"kernel": "", "parameters": {"a": 1}})
 
+LOST = KernelReplaced(2, "its host ended", "t")
+BACK = KernelReplaced(3, "its host ended", "t", "restored")
+
 
 def ran(order: int, status: CellStatus | None = "ok", error: str = "") -> list[Event]:
     events: list[Event] = [CellSubmitted(f"c{order}", order, order - 1, "", f"n = {order}", "t")]
@@ -82,15 +85,41 @@ def test_a_death_is_an_epoch_and_its_cell_does_not_count() -> None:
 
 
 def test_what_the_kernel_before_had_run_is_remembered() -> None:
-    lost = KernelReplaced(2, "its host ended", "t")
-    assert orders(folded(ran(1), ran(2), lost)) == [1, 2]
-    # Until something else has run well.
-    assert orders(folded(ran(1), ran(2), lost, ran(1, "failed", "NameError"))) == [1, 2]
-    assert orders(folded(ran(1), ran(2), lost, ran(1))) == [1]
-    again = KernelReplaced(3, "it was restarted", "t")
-    state = folded(ran(1), ran(2), lost, ran(1, "failed", "NameError"), again)
+    assert orders(folded(ran(1), ran(2), LOST)) == [1, 2]
+    # What only failed for want of that state is left out; what ran well since is not.
+    assert orders(folded(ran(1), ran(2), LOST, ran(3, "failed", "NameError"))) == [1, 2]
+    assert orders(folded(ran(1), ran(2), LOST, ran(3))) == [1, 2, 3]
+    # A loss may be written down twice, by who noticed it and by who had a new kernel made.
+    assert orders(folded(ran(1), ran(2), LOST, LOST, ran(3))) == [1, 2, 3]
+
+
+def test_who_goes_on_without_the_lost_state_and_loses_that_too_has_given_it_up() -> None:
+    assert orders(folded(ran(1), ran(2), LOST, ran(3), LOST)) == [3]
+    assert orders(folded(ran(1), ran(2), LOST, ran(3), LOST, ran(4))) == [3, 4]
+    assert orders(folded(ran(1), LOST, ran(3, "failed", "NameError"), LOST)) == [1]
+
+
+def test_a_restart_is_for_good_once_something_ran_well() -> None:
+    again = KernelReplaced(3, "it was restarted", "t", "restarted")
+    state = folded(ran(1), ran(2), LOST, ran(3, "failed", "NameError"), again)
     assert (state.epoch, orders(state)) == (3, [1, 2])
-    assert orders(folded(ran(1), ran(2), lost, again, ran(1), again)) == [1]
+    assert orders(folded(ran(1), ran(2), LOST, again, ran(3), again)) == [3]
+    assert orders(folded(ran(1), again, ran(2), LOST)) == [2]
+
+
+def test_what_was_brought_back_counts_once() -> None:
+    whole = (ran(1), ran(2), LOST, ran(3), BACK, ran(1), ran(2), ran(3))
+    assert orders(folded(*whole)) == [1, 2, 3]
+    assert orders(folded(*whole, ran(4, "failed", "ValueError"))) == [1, 2, 3, 4]
+    assert orders(folded(*whole, LOST)) == [1, 2, 3]
+    assert orders(folded(*whole, Rewound(2, "t"))) == [1]
+
+
+def test_what_was_brought_back_only_in_part_is_still_there_to_be() -> None:
+    begun = (ran(1), ran(2), ran(3), LOST, BACK, ran(1))
+    assert orders(folded(*begun)) == [1, 2, 3]
+    assert orders(folded(*begun, LOST)) == [1, 2, 3]
+    assert orders(folded(*begun, ran(2, "failed", "OSError"), ran(5))) == [1, 2, 3, 5]
 
 
 def test_a_kernel_in_which_nothing_ever_ran_well() -> None:

@@ -25,6 +25,7 @@ from ..runs.events import (
     Event,
     KernelDied,
     KernelReplaced,
+    Replaced,
     ResultGlued,
     Rewound,
     Warned,
@@ -324,7 +325,7 @@ class Session:
         self.epoch += 1
         self.lost = reason
 
-    def _fresh(self, reason: str) -> KernelReplaced:
+    def _fresh(self, reason: str, how: Replaced = "lost") -> KernelReplaced:
         self.marks.clear()
         if self.kernel is not None:
             self.kernel.close()
@@ -332,15 +333,15 @@ class Session:
         self.executions = []
         if not self.lost:
             self.epoch += 1
-        return KernelReplaced(self.epoch, reason, self.at())
+        return KernelReplaced(self.epoch, reason, self.at(), how)
 
-    def restart(self) -> KernelReplaced:
+    def restart(self, how: Replaced = "restarted") -> KernelReplaced:
         """A new kernel with nothing in it."""
         self._enter()
         try:
             reason = self.why_lost or "it was restarted"
             self.lost = ""
-            return self._fresh(reason)
+            return self._fresh(reason, how)
         finally:
             self._leave()
 

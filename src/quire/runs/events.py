@@ -28,6 +28,9 @@ CellStatus = Literal[
     "not run",
     "text",
 ]
+# Why there is a new kernel: the old one went by itself, somebody wanted an empty one, or somebody
+# wanted back what was lost.
+Replaced = Literal["lost", "restarted", "restored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +252,7 @@ class KernelReplaced:
     epoch: int
     reason: str
     at: str
+    how: Replaced = "lost"
 
 
 @dataclass(frozen=True, slots=True)

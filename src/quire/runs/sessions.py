@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from .events import (
     Event,
     KernelDied,
     KernelReplaced,
+    Replaced,
     Rewound,
     SessionClosed,
     SessionOpened,
@@ -41,15 +42,41 @@ class SessionState:
     plan: Mapping[str, Any] = field(default_factory=dict)
     epoch: int = 1
     closed: bool = False
-    # What the present kernel has run, and what the last one before it had that got anywhere.
-    ran: list[Submission] = field(default_factory=list)
+    ran: list[Submission] = field(default_factory=list)  # in the present kernel
+    # What made the state that went with the kernels before, as far as nobody has given it up.
     before: list[Submission] = field(default_factory=list)
+    replaced: Replaced | None = None  # how the present kernel came to be; None: it is the first
 
     @property
     def effective(self) -> list[Submission]:
-        """What made the state that was last worth having. What was cut short is not among it."""
-        latest = self.ran if any(one.status == "ok" for one in self.ran) else self.before
-        return [one for one in latest or self.ran if one.ended]
+        """What makes the state that the session would have, had no kernel been lost. What was cut
+        short is not among it."""
+        ended = [one for one in self.ran if one.ended]
+        well = [one for one in ended if one.status == "ok"]
+        if self.replaced == "restarted":
+            # An empty kernel was wanted: until something ran well in it, that can be taken back.
+            return ended if well else self.before
+        if self.replaced == "restored":
+            again = _in_common(self.before, self.ran)
+            missing = again < len(self.before)
+            return [*self.before, *(x for x in self.ran[again:] if x.ended)] if missing else ended
+        # What fails in a fresh kernel may well fail for want of the state.
+        return [*self.before, *well] if self.before else ended
+
+    def lose(self, how: Replaced) -> None:
+        """The kernel goes, and another one comes."""
+        well = [one for one in self.ran if one.status == "ok"]
+        # Who went on in a fresh kernel and loses that one too had given up the one before.
+        given_up = how == self.replaced == "lost" and well
+        self.before, self.ran = well if given_up else self.effective, []
+        self.replaced = how
+
+
+def _in_common(before: Sequence[Submission], after: Sequence[Submission]) -> int:
+    """How many at the beginning are the same."""
+    pairs = zip(before, after, strict=False)
+    different = (at for at, (a, b) in enumerate(pairs) if a.cell.source != b.cell.source)
+    return next(different, min(len(before), len(after)))
 
 
 def fold_session(events: Iterable[Event]) -> SessionState:
@@ -66,12 +93,12 @@ def fold_session(events: Iterable[Event]) -> SessionState:
                 state.ran[-1].error = event.error.name if event.error else ""
         elif isinstance(event, Rewound):
             state.ran = [one for one in state.ran if one.cell.order < event.order]
+            if state.replaced == "restored":
+                state.before = []  # it has run again here, and this is to undo some of it
         elif isinstance(event, KernelDied):
             state.epoch += 1
         elif isinstance(event, KernelReplaced):
-            if any(one.status == "ok" for one in state.ran):
-                state.before = state.ran
-            state.ran = []
+            state.lose(event.how)
             state.epoch = event.epoch
         elif isinstance(event, SessionClosed):
             state.closed = True

@@ -281,7 +281,7 @@ def tell_cells(
 def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:
     if bad.cell.status == "died":
         again = Step("restore", {"session": session})
-        yield "run again what had run before, as long as nothing else has run since", again
+        yield "run again what had run before", again
         yield "or begin with an empty kernel", Step("restart", {"session": session})
         return
     if bad.index is None:

@@ -15,7 +15,7 @@ from .session import find
 
 
 def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
-    """Run again, in a fresh kernel, what the lost one had run, as it was then.
+    """Run again, in a fresh kernel, what lost ones had run and what ran well since, as it was then.
 
     What failed then may fail again. What never came to its own end, because it was stopped or its
     kernel died, is left out.
@@ -32,7 +32,7 @@ def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
     live.others.update({one.cell.cell: one.cell.kernel for one in lost if one.cell.kernel})
     again = [(_as_it_was(one, present), one.cell.index) for one in lost]
     may_fail = {at for at, one in enumerate(lost) if one.status == "failed"}
-    fresh = session.restart()
+    fresh = session.restart("restored")
     live.journal.append(fresh)
     yield fresh
     for event in session.execute(again, cancel, may_fail=may_fail):

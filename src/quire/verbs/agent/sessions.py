@@ -142,12 +142,9 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         running=not over,
     )
     lines = []
-    # What ends well in the fresh kernel is from then on what there is to restore.
-    if answer.replaced is not None and not any(one.cell.status == "ok" for one in answer.cells):
+    if answer.replaced is not None and answer.replaced.how == "lost":
         step = f'notebook_session(action="restore", session="{given.name}")'
         lines.append(f"to run again what the lost kernel had run: {step}")
-    elif answer.replaced is not None:
-        lines.append("names of before are there only where what ran now defined them again")
     if not over:
         step = f'notebook_session(action="wait", session="{given.name}")'
         lines.append(f'it goes on by itself; next: {step}, or action="interrupt"')
