@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import struct
-import sys
 import zlib
 
 import pytest
@@ -101,13 +100,6 @@ def test_a_truncated_one_is_named_not_shown() -> None:
 def test_any_bytes(data: bytes, mime: str) -> None:
     made = shrink(mime, base64.b64encode(data).decode(), 100)
     assert made.payload or made.why
-
-
-def test_without_pillow_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    large, small = (encoded(Image.new("RGB", (n, n), "red"), "PNG") for n in (1_300, 100))
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    assert "quire[pictures]" in shrink("image/png", large, 1_200).why
-    assert shrink("image/png", small, 1_200).payload == small
 
 
 def test_pictures_of_a_run_are_few_and_named() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import importlib.util
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -46,8 +45,6 @@ def shrink(mime: str, payload: str, side: int) -> Shrunk:
         return Shrunk(mime, payload, width, height, size)
     if width * height > PIXELS:
         return _none(mime, size, f"it has more than {PIXELS // 1_000_000} million pixels")
-    if importlib.util.find_spec("PIL") is None:
-        return _none(mime, size, "making it smaller needs Pillow: pip install 'quire[pictures]'")
     return _smaller(mime, data, size, side)
 
 
@@ -115,7 +112,7 @@ def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk
                 return _none(mime, size, "its header is not true")
             # A JPEG can be decoded at a fraction of its size: quicker, and it takes less memory.
             opened.draft("RGB", (side, side))
-            image = opened if opened.mode in ("RGB", "L", "RGBA") else opened.convert("RGBA")
+            image = _on_white(opened)
             # Most of the way in one whole step, which is quick; the filter has little left to do.
             whole = max(image.size) // side
             image = image.reduce(whole) if whole > 1 else image
@@ -126,19 +123,28 @@ def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk
     return Shrunk(kind, base64.b64encode(made).decode(), image.width, image.height, size)
 
 
-def _encoded(image: Image, mime: str) -> tuple[str, bytes]:
-    """The smaller of two: a palette keeps the few colours of a diagram crisp, JPEG suits the rest.
+def _on_white(image: Image) -> Image:
+    """As a notebook shows it: some readers see black where a picture is transparent. First of all,
+    because what follows is quicker without transparency."""
+    from PIL.Image import new
 
-    On white, as a notebook shows it: some readers see black where a picture is transparent.
-    """
+    if image.mode in ("RGB", "L"):
+        return image
+    image = image if image.mode == "RGBA" else image.convert("RGBA")
+    alpha = image.getchannel("A")
+    if alpha.getextrema() == (255, 255):
+        return image.convert("RGB")
+    paper = new("RGB", image.size, "white")
+    paper.paste(image, mask=alpha)
+    return paper
+
+
+def _encoded(image: Image, mime: str) -> tuple[str, bytes]:
+    """The smaller: a palette keeps the few colours of a diagram crisp, JPEG suits the rest."""
     import io
 
-    from PIL.Image import Dither, Quantize, new
+    from PIL.Image import Dither, Quantize
 
-    if image.mode == "RGBA":
-        paper = new("RGB", image.size, "white")
-        paper.paste(image, mask=image.getchannel("A"))
-        image = paper
     photo, drawing = io.BytesIO(), io.BytesIO()
     image.save(photo, "JPEG", quality=85)
     if mime == "image/jpeg":
