@@ -6,13 +6,18 @@ import contextlib
 import os
 import sys
 import time
-from typing import Any
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import QuireError
+from ..errors import InternalError, QuireError
 from ..kernel import children, hostline
 from ..kernel.host import Host, Request
 from ..kernel.hostcall import Call
+
+if TYPE_CHECKING:
+    from ..workspace import Engine
 
 IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
 
@@ -20,8 +25,6 @@ IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
 def main() -> None:
     root, ready = sys.argv[1], int(sys.argv[2])
     os.set_inheritable(ready, False)
-    from pathlib import Path
-
     from ..workspace import Engine, Workspace
 
     children.alone()
@@ -29,15 +32,7 @@ def main() -> None:
     path = hostline.address(root, __version__)
 
     def serve(request: Request) -> int:
-        from .cli import App, dispatch
-        from .terminal import Terminal
-
-        stdin, out, err = request.files
-        term = Terminal(out, err, request.env, request.columns, stdin=stdin)
-        app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
-        app.announce = request.announce
-        app.world = request.world
-        return dispatch(request.argv, app)
+        return served(request, engine)
 
     def answer(call: Call) -> dict[str, Any]:
         from . import answering
@@ -85,6 +80,26 @@ def main() -> None:
         host.serve()
     finally:
         engine.close()
+
+
+def served(request: Request, engine: Engine) -> int:
+    """Do what a client's command line says; the exit code."""
+    from .cli import App, dispatch, show_error
+    from .terminal import Terminal
+
+    stdin, out, err = request.files
+    term = Terminal(out, err, request.env, request.columns, stdin=stdin)
+    app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
+    app.announce = request.announce
+    app.world = request.world
+    try:
+        return dispatch(request.argv, app)
+    except Exception as error:  # noqa: BLE001 - a program that asked for JSON gets JSON
+        traceback.print_exc()
+        said = f"Quire itself failed: {type(error).__name__}: {error}"
+        wrong = InternalError(said, hint="the log has the details: .quire/host.log")
+        show_error(app, wrong)
+        return wrong.exit_code
 
 
 def _warm_up(engine: Any, workspace: Any) -> float:
