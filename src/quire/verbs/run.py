@@ -43,6 +43,7 @@ from .kernels import hidden, other_kernels
 from .logbooks import RunLogbook
 from .origin import asked, finding_out, remember
 from .planning import Again, Errand, Setting, planned
+from .takeup import claim
 
 
 class _Either:
@@ -221,6 +222,9 @@ class NotebookExecutor:
         trail, engine = self._trail, self.workspace.engine
         if trail is None:
             return
+        if not self.record.run_id:  # it never began
+            trail.marks.clear()
+            return
         plan = self.plan
         kept = Kept(
             self.run_id,
@@ -274,14 +278,7 @@ class NotebookExecutor:
             self._approval(masker),
             answering,
         )
-        try:
-            folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
-            if self._archives:
-                ws.runs.owe(folder)
-            journal = Journal(folder.events)
-        except StorageError:
-            folder.discard()  # nothing has run: there is nothing to keep
-            raise
+        journal = self._opened(folder, masker)
         self._alive = True
         try:
             # Closed at once when something goes wrong, so that the kernel is free to be ended.
@@ -300,6 +297,31 @@ class NotebookExecutor:
         finally:
             self._alive = False
             journal.close()
+
+    def _opened(self, folder: RunFolder, masker: Masker) -> Journal:
+        """Its journal. From now on the run is there, and where it goes on with one that waited
+        nobody else does."""
+        ws = self.workspace
+        try:
+            folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
+            if self._archives:
+                ws.runs.owe(folder)
+            journal = Journal(folder.events)
+            try:
+                claim(ws, folder.run_id, self._takes_up(), once_more=self._errand.once_more)
+            except BaseException:
+                journal.close()
+                raise
+        except QuireError:
+            with suppress(StorageError):
+                ws.runs.withdraw(folder)  # nothing has run: there is nothing to keep
+            raise
+        return journal
+
+    def _takes_up(self) -> Record | None:
+        """The run that waits for a person, where this one goes on with it."""
+        kept = self._kept.record if self._kept is not None else None
+        return self._errand.takes_up or (kept if kept and kept.outcome == "paused" else None)
 
     def _opening(self, masker: Masker) -> Iterator[Event]:
         """What there is to tell before the first cell: what is changed, and who was asked."""

@@ -14,7 +14,7 @@ from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain, visible
 from ...runs.record import CellRecord, Record
-from ...runs.summary import one_line, took
+from ...runs.summary import one_line, took, worded
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
 from ..progress import COLOUR
@@ -100,6 +100,7 @@ def runs(app: App, limit: int, as_json: bool) -> None:
         outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
         app.terminal.out(
             f"{item['run_id']}  {outcome}  {took(item['duration']):>9}  {one_line(item['task'])}"
+            + (f"  (taken up by {item['taken_up_by']})" if item["taken_up_by"] else "")
         )
 
 
@@ -141,6 +142,8 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(f"replays {record.replays}")
     if record.resumed_from:
         term.out(f"resumed: goes on with {record.resumed_from}")
+    if found.taken_up is not None:
+        term.out(f"taken up by {found.taken_up.run_id}{_stands(found.taken_up.outcome)}")
     if record.request:
         term.out(f"request: {one_line(record.request)}")
     sources = record.plan.get("sources") or {}
@@ -162,6 +165,10 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
     term.out(f"notebook: {where}")
+
+
+def _stands(outcome: str) -> str:
+    return f", which is {worded(outcome)}" if outcome else ", of which there is no record"
 
 
 def _show_one(app: App, cell: CellRecord, everything: bool) -> None:
@@ -266,6 +273,7 @@ def as_data(found: Found) -> dict[str, Any]:
         },
         "mode": record.plan.get("mode", "clean"),
         "resumed_from": record.resumed_from,
+        "taken_up_by": found.taken_up and found.taken_up.run_id,
         "started": record.started,
         "finished": record.finished,
         "parameters": record.parameters,
