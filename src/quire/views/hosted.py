@@ -24,6 +24,7 @@ IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
 
 def main() -> None:
     root, ready = sys.argv[1], int(sys.argv[2])
+    _let_go_of_others(ready)
     os.set_inheritable(ready, False)
     from ..workspace import Engine, Workspace
 
@@ -82,6 +83,16 @@ def main() -> None:
         engine.close()
 
 
+def _let_go_of_others(ready: int) -> None:
+    """The first client's other open files are not ours: a lock or a pipe of a script that we kept
+    open would be held for as long as we live."""
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2 and fd != ready:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
 def served(request: Request, engine: Engine) -> int:
     """Do what a client's command line says; the exit code."""
     from .cli import App, dispatch, show_error
@@ -92,6 +103,7 @@ def served(request: Request, engine: Engine) -> int:
     app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
     app.announce = request.announce
     app.world = request.world
+    app.caller = request.pid
     try:
         return dispatch(request.argv, app)
     except Exception as error:  # noqa: BLE001 - a program that asked for JSON gets JSON
