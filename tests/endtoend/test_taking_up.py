@@ -157,3 +157,17 @@ def test_what_is_only_in_the_archive_is_taken_up_once_too(scratch: Scratch) -> N
     assert take_up(scratch, run, "--approve")[0] == 0
     assert take_up(scratch, run, "--approve")[0] == 2
     assert log(scratch).count("sent") == 1
+
+
+def test_what_a_shell_did_is_not_done_again(scratch: Scratch) -> None:
+    """A step in bash leaves nothing behind that would keep the state from being set aside."""
+    scratch.write(
+        "send.md",
+        "```bash\necho gather >> log.txt\n```\n\n"
+        "```bash approve: true\necho sent >> log.txt\n```\n",
+    )
+    code, told = scratch.run("send.md")
+    assert (code, told["outcome"]) == (3, "paused")
+    code, told = take_up(scratch, told["run_id"], "--approve")
+    assert (code, told["outcome"]) == (0, "ok")
+    assert log(scratch) == ["gather", "sent"]

@@ -58,7 +58,7 @@ def _show_error(app: App, record: Record) -> None:
     text = plain(short_traceback(error.traceback)) or plain(f"{error.name}: {error.value}")
     where = next((cell for cell in record.cells if cell.id == error.cell), None)
     if where is not None:
-        name = f" ({plain(where.title)})" if where.title else ""
+        name = f" ({one_line(where.title)})" if where.title else ""
         term.err(f"cell {where.id}{name}:")
     term.err(text)
 
@@ -202,7 +202,7 @@ def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool)
     if cell.kind != "code":
         return
     status = term.paint(cell.status, COLOUR.get(cell.status, ""))
-    title = plain(cell.title)
+    title = one_line(cell.title)
     place = "" if number is None else f"[{number}] "
     term.out(f"\n{place}{cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
     changed = cell.metadata.get("changed")
