@@ -189,8 +189,8 @@ def test_front_matter_that_multiplies_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "info",
-    ["approve:true", "approve: true", "approve=true", "approve", "Approve: YES", "x approve:true,y"],
-)  # fmt: skip
+    ["approve:true", "approve: true", "approve=true", "approve", "Approve: YES", "x approve:true,"],
+)
 def test_a_step_that_waits_for_approval_however_it_is_written(info: str) -> None:
     (step,) = formats.loads(f"```python {info}\n1\n```\n", ".md").cells
     assert "approve" in step.tags
