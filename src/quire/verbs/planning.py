@@ -66,6 +66,7 @@ class Errand:
     changes: Sequence[changes.Asked] = ()  # of steps, for this run only
     step: bool = False  # ask a person before each
     decided: Mapping[str, Do] = field(default_factory=dict)  # by the id of the cell
+    waits: str = ""  # the cell that somebody has stopped at
     uuid: str = ""  # of the run; empty: a new one
     takes_up: Record | None = None  # a run that waits for a person, and is taken up once
     once_more: bool = False  # also where somebody has taken it up

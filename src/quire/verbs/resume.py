@@ -55,6 +55,7 @@ def prepare(
         dict(old.plan.get("sources") or {}),
         step=step,
         decided=decided,
+        waits=waits or "",
         takes_up=old,
         once_more=once_more,
     )

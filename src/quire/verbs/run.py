@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import __version__
+from ..document import params
 from ..document.model import Cell
 from ..errors import QuireError, StorageError, UsageError
 from ..executors.approval import Approval
@@ -338,8 +339,20 @@ class NotebookExecutor:
     def _approval(self, masker: Masker) -> Approval:
         ws, errand = self.workspace, self._errand
         given, by = dict(errand.decided), asked(ws.env)["by"] if errand.decided else ""
-        policy = ws.config.approval
-        return Approval(ws.asker, policy, masker, errand.step, given, by, self._now)
+        return Approval(
+            ws.asker,
+            ws.config.approval,
+            masker,
+            errand.step,
+            given,
+            by,
+            errand.waits,
+            self._filled,
+            self._now,
+        )
+
+    def _filled(self, cell: Cell) -> Cell:
+        return params.typed(cell, self.plan.document, self.plan.parameters)
 
     def _write(self, event: Event, journal: Journal) -> None:
         """Into the journal first; with the last event come the notebook and the summary."""
