@@ -112,3 +112,9 @@ class Refused(QuireError):
 
 class ToolError(QuireError):
     code = "tool"
+
+
+class InternalError(QuireError):
+    """A mistake of ours, told in the way of all others to programs that read JSON."""
+
+    code = "internal"

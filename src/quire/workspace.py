@@ -35,6 +35,7 @@ from .store.keys import Keys
 from .store.objects import Objects, objects
 from .store.runs import RunStore
 from .store.sessions import SessionStore
+from .store.takenup import TakenUp
 
 if TYPE_CHECKING:
     from .forge.protocol import Forge
@@ -245,6 +246,10 @@ class Workspace:
     @property
     def runs(self) -> RunStore:
         return RunStore(self.root / STATE / "runs", __version__)
+
+    @property
+    def taken_up(self) -> TakenUp:
+        return TakenUp(self.root / STATE / "taken-up")
 
     @cached_property
     def environments(self) -> Environments:

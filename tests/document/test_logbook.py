@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.document import edit, formats, logbook
+from quire.document import edit, formats, logbook, params
 from quire.document.model import Document
 from quire.errors import DocumentError
 
@@ -184,3 +185,53 @@ def test_front_matter_that_multiplies_is_refused() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
     with pytest.raises(DocumentError, match="too large"):
         read("\n".join(["---", *lines, "---", ""]))
+
+
+@pytest.mark.parametrize(
+    "info",
+    ["approve:true", "approve: true", "approve=true", "approve", "Approve: YES", "x approve:true,"],
+)
+def test_a_step_that_waits_for_approval_however_it_is_written(info: str) -> None:
+    (step,) = formats.loads(f"```python {info}\n1\n```\n", ".md").cells
+    assert "approve" in step.tags
+
+
+def test_what_holds_a_step_back_is_not_left_alone_when_misspelled() -> None:
+    for word in ("aprove", "approved", "approval", "aprrove"):
+        with pytest.raises(DocumentError, match=f"`{word}: true` behind a fence means nothing"):
+            formats.loads(f"```python {word}: true\n1\n```\n", ".md")
+    for info in ("improve: true", "linenos:true", "approver=ada", "a:b", "http://x"):
+        (step,) = formats.loads(f"```python {info}\n1\n```\n", ".md").cells
+        assert "approve" not in step.tags
+    assert not [
+        c for c in formats.loads("```py run:false\n1\n```\n", ".md").cells if c.kind == "code"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12:30", "12:30"), ("01234", "01234"), ("1e3", 1000.0), ("0x1F", 31), ("1_000", 1000),
+        ("-0.5", -0.5), ("0", 0), ("yes", True), ("2026-01-31", date(2026, 1, 31)),
+    ],
+)  # fmt: skip
+def test_a_default_is_what_a_person_means_by_it(text: str, value: object) -> None:
+    """YAML 1.1 makes 750 of 12:30, and 668 of 01234."""
+    (found,) = params.declared(formats.loads(f"---\nparameters:\n  x: {text}\n---\n", ".md"))
+    assert (found.default, type(found.default)) == (value, type(value))
+
+
+def test_names_that_yaml_takes_for_yes_and_no() -> None:
+    doc = formats.loads("---\nparameters:\n  no: 5\n  on: x\n  y: 3\n---\n", ".md")
+    assert [(p.name, p.default) for p in params.declared(doc)] == [("no", 5), ("on", "x"), ("y", 3)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"), [("itn", "type: int"), ("list[strr]", ""), ("email", "")]
+)
+def test_a_type_that_nobody_knows_would_let_anything_through(kind: str, hint: str) -> None:
+    with pytest.raises(DocumentError, match=r"there is no type .*, which x shall have") as caught:
+        formats.loads(f'---\nparameters:\n  x: {{type: "{kind}"}}\n---\n', ".md")
+    assert hint in caught.value.hint
+    for known in ("Optional[int]", "dict[str, int]", "tuple[int, ...]", "datetime.date", "number"):
+        formats.loads(f'---\nparameters:\n  x: {{type: "{known}"}}\n---\n', ".md")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,8 +89,6 @@ def test_no_value_leaves_its_string(value: str) -> None:
 
 def test_a_shell_and_sql_keep_values_in_their_place() -> None:
     bad = "'; rm x; echo \"$(id)`id`"
-    import subprocess
-
     for source in ("printf %s {name}", "printf %s '{name}'", 'printf %s "{name}"'):
         script = code(source, "bash", name=bad).removeprefix("%%bash\n")
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
@@ -98,6 +98,69 @@ def test_a_shell_and_sql_keep_values_in_their_place() -> None:
     assert done.stdout == "$(id)\n"
     assert code('echo "${name}"', "bash") == '%%bash\necho "${name}"'
     assert code("select '{name}', {n}", "sql", name="O'Brien") == "%%sql\nselect 'O''Brien', 3"
+
+
+HOSTILE = [
+    "it's", 'say "hi"', "'; touch broken; '", '"; touch broken; "', "$(touch broken)",
+    "`touch broken`", "end\\", "a\\nb", "two\nlines", "x' y", ")", "))'", "*", "~", "",
+    "-n {other}", "$HOME ${HOME}", "# no", "END", "a\\'b",
+]  # fmt: skip
+SHELL = [
+    "printf '[%s]' {name}",
+    "printf '[%s]' '{name}'",
+    'printf "[%s]" "{name}"',
+    "printf '[%s]' $'{name}'",
+    "printf '[%s]' \"$(printf %s '{name}')\"",
+    'printf "[%s]" "$(printf %s "{name}")"',
+    "printf '[%s]' \"$(printf %s {name})\"",
+    "printf '[%s]' \"$(printf %s \"$(printf '%s' '{name}')\")\"",
+    "x=$(printf %s '{name}') # it's\nprintf '[%s]' \"$x\"",
+    "cat <<EOF\n[{name}]$(printf '<%s>' '{name}')\nEOF",
+    "cat <<'EOF'\nit's\nEOF\nprintf '[%s]' '{name}'",
+    "cat <<< 'it''s'; echo $((1<<n))\nprintf '[%s]' '{name}'",
+]
+
+
+@pytest.mark.parametrize("source", SHELL)
+def test_no_value_leaves_its_place_in_a_script(source: str, tmp_path: Path) -> None:
+    """Also in quotes inside `$(…)` inside quotes, as people write it."""
+    for value in HOSTILE:
+        script = code(source, "bash", name=value).removeprefix("%%bash\n")
+        done = subprocess.run(
+            ["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), (value, script)
+        assert f"[{value}]" in done.stdout, (value, script)
+        assert "<<EOF" not in source or f"<{value}>" in done.stdout, (value, script)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_line_for_a_shell_in_python_is_one_of_a_shell(tmp_path: Path) -> None:
+    found = code("x = 1\n!printf %s '{name}'\ny = '{name}'", name="it's")
+    assert found == "x = 1\n!printf %s 'it'\\''s'\ny = 'it\\'s'"
+    assert code("files = !ls '{name}'", name="it's") == "files = !ls 'it'\\''s'"
+    assert code("ok = x != '{name}'", name="it's") == "ok = x != 'it\\'s'"
+
+
+@pytest.mark.parametrize(
+    ("source", "language", "bad", "good"),
+    [
+        ("x = r'{name}'", "python", ["it's", "end\\", "two\nlines"], ["a\\b", 'say "hi"']),
+        ('x = r"""{name}"""', "python", ['a"""b', 'a"', "end\\"], ["two\nlines", "it's", 'a"b']),
+        ("x = f\"{d['{name}']}\"", "python", ["it's", "a}b", "a\\b"], ["a", "b c"]),
+        ("echo `echo '{name}'`", "bash", ["it's", "a`b"], ["a b"]),
+    ],
+)
+def test_where_nothing_can_be_escaped_a_value_that_breaks_out_is_refused(
+    source: str, language: str, bad: list[str], good: list[str]
+) -> None:
+    for value in good:
+        assert value in code(source, language, name=value)
+    for value in bad:
+        with pytest.raises(DocumentError, match="the value of name cannot be put into") as caught:
+            code(f"# first\n{source}", language, name=value)
+        assert "line 2 of" in caught.value.message or language == "bash"
+        assert caught.value.hint
 
 
 def test_a_comment_cannot_be_left() -> None:

@@ -393,3 +393,14 @@ def test_a_kernel_that_is_not_python(place: Scratch, tmp_path: Path) -> None:
     text: Any = stdout_of(place.notebook(told))
     assert "in bash" in text
     assert "still here" in text
+
+
+def test_a_title_is_one_line_wherever_it_is_shown(scratch: Scratch) -> None:
+    scratch.write(
+        "t.md", "---\nparameters:\n  who: ...\n---\n# Greet {who}\n\n```python\n1 / 0\n```\n"
+    )
+    done = scratch.quire("run", "t.md", "-p", "who", "Ada\nand Bob")
+    assert "failed" in done.stdout
+    assert " Greet Ada and Bob\n" in done.stderr
+    assert "(Greet Ada and Bob):\n" in done.stderr
+    assert "  Greet Ada and Bob\n" in scratch.quire("show", "last").stdout

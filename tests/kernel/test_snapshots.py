@@ -64,6 +64,19 @@ def ended(pid: int, timeout: float = 5.0) -> bool:
     return False
 
 
+def test_a_script_leaves_nothing_that_would_be_in_the_way(kernel: NativeKernel) -> None:
+    """IPython runs `%%bash` in a thread that it keeps."""
+    for script in ("%%bash\necho one", "%%sh\necho two", "%%bash --no-raise-error\nfalse"):
+        out(kernel, script, aside=True)
+        taken(kernel).drop()
+    assert out(kernel, "%%bash --out found\necho three") == ""
+    assert out(kernel, "print(found)") == "three\n\n"
+    # One in the background is still read from.
+    out(kernel, "%%bash --bg --out later --proc p\necho four")
+    assert "threads are still running" in str(kernel.snapshot())
+    assert out(kernel, "print(await later.read(), await p.wait())") == "b'four\\n' 0\n"
+
+
 def test_back_and_forth(kernel: NativeKernel) -> None:
     out(kernel, "n = 1")
     one = taken(kernel)

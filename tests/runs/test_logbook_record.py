@@ -12,6 +12,7 @@ from quire.document.model import digest_id
 from quire.errors import DocumentError
 from quire.runs import logbook
 from quire.runs.events import Asked, CellError, NoteAdded
+from quire.runs.htmltables import markdown_table
 from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import CellRecord, Record, Result, RunError
 
@@ -87,6 +88,7 @@ def records(draw: st.DrawFn) -> Record:
                 execution_count=at,
                 outputs=tuple(draw(OUTPUTS)),
                 error=error,
+                variables=({"name": "x", "type": "int", "value": "1"},) if error else (),
             )
         )
     steps = [cell.id for cell in cells if cell.kind == "code"]
@@ -136,6 +138,11 @@ def test_a_file_that_was_cut_off_anywhere_still_tells_what_was_done(
     cut = loads(page.text[: head + int(part * (len(page.text) - head))], page.files.get)
     done = [c for c in cut.cells if c.kind == "code"][:-1]
     assert [c for c in whole.cells if c.kind == "code"][: len(done)] == done
+
+
+def test_lines_of_a_cell_of_a_table_stay_apart() -> None:
+    html = "<table><tr><th>a</th></tr><tr><td>x<br>y<p>z</p></td></tr></table>"
+    assert markdown_table(html, 10) == "| a |\n| --- |\n| x y z |"
 
 
 @pytest.mark.parametrize("text", ["", "# Notes\n", "---\na: 1\n---\n", "---\nuuid: [\n---\n"])

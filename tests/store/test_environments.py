@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -274,3 +275,31 @@ def test_uv_is_not_led_astray_by_the_environment(tmp_path: Path) -> None:
     seen = (tmp_path / "seen").read_text().splitlines()
     assert {f"{key}={value}" for key, value in wanted.items()} <= set(seen)
     assert not [line for line in seen if line.split("=")[0] in strange]
+
+
+def test_two_tasks_may_look_for_uv_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uv asks sysconfig, which fills its table without a lock until Python 3.12: whoever comes
+    while it is being filled must not read from it."""
+    found: list[object] = []
+
+    def look() -> None:
+        try:
+            found.append(binary({}))
+        except Exception as error:  # noqa: BLE001 - in a thread, where nobody would see it
+            found.append(error)
+
+    other = threading.Thread(target=look)
+    fill = sysconfig._init_posix  # type: ignore[attr-defined]
+
+    def slowly(table: dict[str, object]) -> None:
+        other.start()
+        other.join(0.2)  # it fails at once, or waits for us
+        fill(table)
+
+    monkeypatch.setattr(sysconfig, "_CONFIG_VARS", None)
+    monkeypatch.setattr(sysconfig, "_CONFIG_VARS_INITIALIZED", False, raising=False)
+    monkeypatch.setattr(sysconfig, "_init_posix", slowly)
+    look()
+    other.join()
+    assert found[0] == found[1], found
+    assert os.access(str(found[0]), os.X_OK)

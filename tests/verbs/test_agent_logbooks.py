@@ -91,6 +91,14 @@ def test_a_paused_run_says_what_is_next_and_a_person_is_asked(root: Path, engine
     assert done.text.startswith("ok"), done.text
     assert "| sent" in done.text
     assert "| Hello" not in done.text.partition("sent")[2]
+    # Taken up once: what was approved does not run twice.
+    for earlier, goes_on in ((run, run_of(again)), (run_of(again), run_of(done))):
+        refused = execute(root, engine, "run", path=task, resume=earlier)
+        assert refused.failed
+        assert f"{earlier} was taken up by {goes_on}" in refused.text
+        shown = call(ws, "run_show", {"run": earlier}, Caller()).text
+        assert f'{goes_on} took it up: run_show(run="{goes_on}")' in shown
+        assert "resume=" not in shown
 
 
 def test_what_does_not_go_with_a_paused_run(root: Path, engine: Engine) -> None:

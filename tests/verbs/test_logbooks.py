@@ -198,6 +198,33 @@ def test_a_step_can_be_edited_skipped_and_stopped_at_a_prompt(root: Path) -> Non
     assert loads(text) == kept(record)
 
 
+def test_what_is_typed_at_a_prompt_gets_its_values_too(root: Path) -> None:
+    ws = workspace(
+        root, "edit", "print('Heya {name}! {0}')\ngreeting = 1", "friendlier", "skip", "run"
+    )
+    record = run(ws, errand=Errand(step=True), name="O'Brien")
+    assert out(record) == "Heya O'Brien! {0}\nafter\n"
+    assert "print('Heya O\\'Brien! {0}')" in page(ws, record)
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome", "printed"),
+    [(("run",), "ok", "after\n"), (("skip",), "ok", ""), ((), "paused", "")],
+)
+def test_the_step_that_somebody_stopped_at_is_asked_about_again(
+    root: Path, answers: tuple[str, ...], outcome: str, printed: str
+) -> None:
+    """Also one that is not marked for approval."""
+    paused = run(workspace(root, "run", "run", "stop"), errand=Errand(step=True), name="x")
+    assert paused.reason == "step 3 of 3 waits for approval"
+    ws = workspace(root, *answers)
+    execution, _ = taking_up.prepare(ws, paused.run_id)
+    record = drained(execution)
+    assert record.outcome == outcome
+    assert out(record).endswith("sent Hello, x!\n" + printed)
+    assert len(ws.asker.asked) == 1  # type: ignore[attr-defined]
+
+
 def test_a_person_who_declines_pauses_the_run(root: Path) -> None:
     assert run(workspace(root, "declined"), name="x").outcome == "paused"
 

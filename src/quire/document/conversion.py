@@ -36,6 +36,17 @@ def convert(given: Given, annotation: str) -> Any:
     return _fit(node, given.value)
 
 
+def is_known(annotation: str) -> bool:
+    """Whether values are checked against it, and not let through."""
+
+    def known(node: ast.expr | None) -> bool:
+        name, arguments = _shape(node)
+        inner = [one for one in arguments if not isinstance(one, ast.Constant)]
+        return name == "Literal" or (name in _ALL and all(map(known, inner)))
+
+    return known(_parsed(annotation))
+
+
 def guess(text: str) -> Any:
     """What text means where no type is declared."""
     lowered = text.strip().lower()
@@ -404,3 +415,6 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "Path": _check_path,
     "bytes": _check_bytes,
 }
+# What a person may call a type.
+NAMES = (*_CHECKS, "list", "dict", "tuple", "set")
+_ALL = frozenset({*NAMES, "frozenset", "Union", "None", "Any", "object"})

@@ -16,12 +16,12 @@ _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)$")
 _ITEM = re.compile(r"( *)(?:[-*+]|[0-9]{1,9}[.)])( +|$)")
 _TOKEN = re.compile(
     r"""\s*,?\s*(?:
-        (?P<key>[A-Za-z_][\w.-]*)\s*(?:=\s*|:\s+|:(?="))
+        (?P<key>[A-Za-z_][\w.-]*)\s*(?:=\s*|:\s+|:(?=["'\[])|:(?=(?:true|false|yes|no)(?:[\s,]|$)))
         (?P<value>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\[[^\]]*\]|[^\s,]+)
       | [#](?P<id>[\w-]+)
       | (?P<word>[^\s,]+)
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 

@@ -20,11 +20,12 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from difflib import get_close_matches
+from functools import cache, lru_cache
 from typing import Any
 
 from ..errors import DocumentError
-from .conversion import Given, Misfit, convert
+from .conversion import NAMES, Given, Misfit, convert, is_known
 from .model import Document
 from .parameter import Parameter
 
@@ -45,6 +46,14 @@ _TYPES = {
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _REQUIRED = "..."
+_BOOL, _INT, _FLOAT, _TEXT = (
+    f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "str")
+)
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0b[01_]+)\Z")
+_REAL = re.compile(
+    r"[-+]?(?:(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+"
+    r"|\.(?:inf|Inf|INF))\Z|\.(?:nan|NaN|NAN)\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +92,10 @@ def parse(text: str) -> Front:
 
     body = "\n".join(["", *text.split("\n")[1:-1]])  # so that lines count from the first rule
     try:
-        root = yaml.compose(body, yaml.SafeLoader)
+        loader = _loader(yaml)(body)
+        root = loader.get_single_node()
         _check(root, yaml)
-        values = yaml.safe_load(body)
+        values = None if root is None else loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = mark.line + 1 if mark is not None else 1
@@ -101,6 +111,21 @@ def parse(text: str) -> Front:
     parameters = tuple(_parameters(values.get("parameters"), nodes.get("parameters"), yaml))
     variables = tuple(_variables(values, nodes))
     return Front(values, parameters, variables)
+
+
+@cache
+def _loader(yaml: Any) -> Any:
+    """Plain YAML, but for what YAML 1.1 makes of texts that nobody means as such: `12:30` is no
+    number of seconds and `01234` not octal; `1e3` is a number."""
+    loader: Any = type("FrontLoader", (yaml.SafeLoader,), {})
+    kept = [
+        (first, [(tag, pattern) for tag, pattern in found if tag not in (_INT, _FLOAT)])
+        for first, found in loader.yaml_implicit_resolvers.items()
+    ]
+    loader.yaml_implicit_resolvers = dict(kept)
+    loader.add_implicit_resolver(_INT, _INTEGER, list("-+0123456789"))
+    loader.add_implicit_resolver(_FLOAT, _REAL, list("-+.0123456789"))
+    return loader
 
 
 def _wrong(line: int, what: str, hint: str = "") -> DocumentError:
@@ -126,6 +151,8 @@ def _check(root: Any, yaml: Any) -> None:
             for key, value in node.value:
                 line = key.start_mark.line + 1
                 name = str(key.value)
+                if key.tag == _BOOL:  # `no:` and `on:` are names here
+                    key.tag = _TEXT
                 if name in names:
                     raise _wrong(
                         line,
@@ -178,6 +205,8 @@ def _described(name: str, told: Mapping[str, Any], line: int) -> Parameter:
         raise _wrong(line, f"the choices of {name} are no list", "choices: [low, high]")
     said = str(told.get("help") or told.get("description") or "")
     kind = _TYPES.get((kind or "").strip().lower(), (kind or "").strip())
+    if kind and not is_known(kind):
+        raise _wrong(line, f"there is no type {kind}, which {name} shall have", f"{_hint(kind)}")
     choices = tuple(_choice(name, kind, choice, line) for choice in choices)
     shown = f"Literal[{', '.join(map(repr, choices))}]" if choices else kind
     default = told.get("default")
@@ -188,6 +217,11 @@ def _described(name: str, told: Mapping[str, Any], line: int) -> Parameter:
     if default == _REQUIRED or missing or told.get("required") is True:
         return Parameter(name, type=shown, help=said, required=True, choices=choices)
     return _with_default(name, shown, default, said, choices, line)
+
+
+def _hint(kind: str) -> str:
+    near = get_close_matches(kind.lower(), [*NAMES, *_TYPES], 1)
+    return f"type: {near[0]}" if near else f"one of {', '.join(NAMES)}, or list[…] of one"
 
 
 def _choice(name: str, kind: str, value: Any, line: int) -> Any:

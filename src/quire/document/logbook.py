@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from ..errors import DocumentError
@@ -31,7 +32,7 @@ _MAGICS = {
     "sql": "%%sql",
 }
 _LANGUAGES = {"%%bash": "bash", "%%sh": "sh", "%%sql": "sql"}
-_KNOWN_OPTIONS = ("title", "id", "name", "tags", "approve", "kernel", "run", "reason", "into")
+_NEAR_APPROVE = 0.75
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
 APPROVE = "approve"
 
@@ -191,6 +192,7 @@ def _with_options(info: Info, heading: str) -> Cell:
         metadata["kernel"] = kernel
     elif language not in _MAGICS:
         metadata["kernel"] = language
+    _no_look_alike(options)
     approve = options.get(APPROVE)
     if isinstance(approve, str):
         raise DocumentError(
@@ -209,6 +211,17 @@ def _with_options(info: Info, heading: str) -> Cell:
         tags=tuple(dict.fromkeys(tags)),
         metadata=metadata,
     )
+
+
+def _no_look_alike(options: Mapping[str, Any]) -> None:
+    """What nobody knows is left alone, but not what is meant to hold a step back."""
+    said = [name for name, value in options.items() if isinstance(value, bool) and name != APPROVE]
+    for name in get_close_matches(APPROVE, said, 1, _NEAR_APPROVE):
+        raise DocumentError(
+            f"`{name}: {str(options[name]).lower()}` behind a fence means nothing; "
+            f"is {APPROVE} meant?",
+            hint=f"write {APPROVE}: true",
+        )
 
 
 def _last_heading(lines: list[str]) -> str:

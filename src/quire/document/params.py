@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from keyword import iskeyword
@@ -31,6 +32,7 @@ __all__ = [
     "parameters_cell",
     "parse_assignments",
     "resolve",
+    "typed",
     "wrong",
 ]
 
@@ -132,6 +134,16 @@ def placed(doc: Document, values: Mapping[str, Any]) -> Document:
     if doc.format != "logbook" or not frontmatter.of(doc).parameters:
         return doc
     return substitution.substituted(doc, effective(doc, values))
+
+
+def typed(cell: Cell, doc: Document, values: Mapping[str, Any]) -> Cell:
+    """What somebody types in the place of a step, with values in it; as it is where one does not
+    fit there."""
+    if doc.format != "logbook" or not frontmatter.of(doc).parameters:
+        return cell
+    with suppress(DocumentError):
+        return substitution.in_step(cell, effective(doc, values))
+    return cell
 
 
 def effective(doc: Document, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,25 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-Language = Literal["python", "shell", "sql", "other"]
+from .places import Language, Place
+from .shellplaces import shell_places
 
 
-class Place(NamedTuple):
-    """`quote` is what would end the string the place is in; empty outside of one."""
-
-    language: Language
-    quote: str = ""
-    raw: bool = False
-    braces: bool = False  # an f-string: braces are doubled
-    comment: bool = False
-    expands: bool = False  # a shell would expand `$` and backticks here
+class Unfit(ValueError):
+    """A value that no writing keeps in its place; says what the place is."""
 
 
 _PREFIX = re.compile(r"(?:[rbuf]|rb|br|rf|fr)\Z", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"\w*\Z")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
+# As IPython has it: a line for a shell, in the middle of Python.
+_SHELL_LINE = re.compile(r"[ \t]*(?:[\w., ]+=[ \t]*)?!!?[^=\n][^\n]*")
+_FIELD = "a field of an f-string, where nothing can be escaped"
+_BREAKS_OUT = re.compile(r"[\"'\\`$#{}\r\n]")
 
 
 def language_of(source: str, metadata: Mapping[str, Any]) -> Language:
@@ -40,7 +37,7 @@ def places(source: str, language: Language) -> list[Place]:
     if language == "python":
         return _python(source)
     if language == "shell":
-        return _shell(source)
+        return shell_places(source)
     if language == "sql":
         return _sql(source)
     return [Place("other")] * (len(source) + 1)
@@ -50,6 +47,8 @@ def fitted(text: str, place: Place) -> str:
     """The text so that it stays in its place."""
     if place.comment:
         return " ".join(text.split())
+    if place.fixed and _BREAKS_OUT.search(text):
+        raise Unfit(place.fixed)
     if place.language == "python":
         return _in_python(text, place) if place.quote else text
     if place.language == "sql":
@@ -63,7 +62,11 @@ def _in_python(text: str, place: Place) -> str:
     if place.braces:
         text = text.replace("{", "{{").replace("}", "}}")
     if place.raw:
-        return text  # nothing can be escaped there; what ends the string is a broken step
+        # Nothing can be escaped there.
+        ends = text.endswith(("\\", place.quote[0])) or place.quote in text
+        if ends or (len(place.quote) == 1 and re.search(r"[\r\n]", text)):
+            raise Unfit("a raw string, where nothing can be escaped")
+        return text
     text = text.replace("\\", "\\\\").replace(place.quote[0], "\\" + place.quote[0])
     if len(place.quote) == 1:
         text = text.replace("\n", "\\n").replace("\r", "\\r")
@@ -71,23 +74,41 @@ def _in_python(text: str, place: Place) -> str:
 
 
 def _in_shell(text: str, place: Place) -> str:
+    if place.quote == "$'":
+        return text.replace("\\", "\\\\").replace("'", "\\'")
     if place.quote == "'":
         return text.replace("'", "'\\''")
     if place.quote == '"' or place.expands:
         escaped = re.sub(r"([\\$`])", r"\\\1", text)
         return escaped if place.expands and not place.quote else escaped.replace('"', '\\"')
-    return text if place.raw else shlex.quote(text) if text else text
+    return text if place.raw else shlex.quote(text)
 
 
 def _python(source: str) -> list[Place]:
     outside = Place("python")
     out: list[Place] = []
     at, here = 0, outside
+    fields = 0  # how deep in the fields of an f-string
     while at < len(source):
         char = source[at]
+        if here == outside and (at == 0 or source[at - 1] == "\n"):
+            line = _SHELL_LINE.match(source, at)
+            if line:
+                out += shell_places(line[0])[:-1]
+                at = line.end()
+                continue
         if here.comment:
             here = outside if char == "\n" else here
         elif here.quote:
+            if here.braces and char in "{}":
+                if not fields and source[at + 1 : at + 2] == char:
+                    out += [here, here]
+                    at += 2
+                    continue
+                out.append(here._replace(fixed=_FIELD) if fields else here)
+                fields = fields + 1 if char == "{" else max(0, fields - 1)
+                at += 1
+                continue
             if char == "\\" and at + 1 < len(source):
                 out += [here, here]
                 at += 2
@@ -105,55 +126,12 @@ def _python(source: str) -> list[Place]:
             word = _WORD_BEFORE.search(source, max(0, at - 3), at)
             prefix = word[0].lower() if word and _PREFIX.match(word[0]) else ""
             here = Place("python", quote, raw="r" in prefix, braces="f" in prefix)
+            fields = 0
             out += [here] * len(quote)
             at += len(quote)
             continue
         out.append(here)
         at += 1
-    return [*out, here]
-
-
-def _shell(source: str) -> list[Place]:
-    outside = Place("shell")
-    out: list[Place] = []
-    at, here = 0, outside
-    heredocs: list[re.Match[str]] = []
-    while at < len(source):
-        char = source[at]
-        if here.comment:
-            here = outside if char == "\n" else here
-        elif here.quote:
-            if char == "\\" and here.quote == '"' and at + 1 < len(source):
-                out += [here, here]
-                at += 2
-                continue
-            if char == here.quote:
-                out.append(here)
-                at, here = at + 1, outside
-                continue
-        elif char == "\\" and at + 1 < len(source):
-            out += [here, here]
-            at += 2
-            continue
-        elif char == "#" and (at == 0 or source[at - 1].isspace()):
-            here = Place("shell", comment=True)
-        elif char in "\"'":
-            here = Place("shell", char)
-        elif char == "<" and (found := _HEREDOC.match(source, at)):
-            heredocs.append(found)
-            out += [here] * (found.end() - at)
-            at = found.end()
-            continue
-        out.append(here)
-        at += 1
-        if char == "\n" and heredocs and not here.quote:
-            for found in heredocs:
-                end = re.compile(rf"^\t*{found[2]}$", re.MULTILINE).search(source, at)
-                stop = end.end() if end else len(source)
-                inside = Place("shell", raw=bool(found[1]), expands=not found[1])
-                out += [inside] * (stop - at)
-                at = stop
-            heredocs = []
     return [*out, here]
 
 

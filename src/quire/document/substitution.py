@@ -21,6 +21,7 @@ from ..errors import DocumentError
 from . import quoting
 from .logbook import KEPT
 from .model import Cell, Document, identified
+from .places import Place
 
 _BRACED = re.compile(r"\{([^\W\d]\w*)\}")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -45,17 +46,30 @@ def _cell(cell: Cell, values: Mapping[str, Any]) -> Cell:
     return replace(cell, source=_code(cell, values), title=title)
 
 
+def in_step(cell: Cell, values: Mapping[str, Any]) -> Cell:
+    """A step that somebody wrote for this run only."""
+    return replace(cell, source=_code(cell, values))
+
+
 def _code(cell: Cell, values: Mapping[str, Any]) -> str:
     source = cell.source
     if "{" not in source:
         return source
-    places: list[quoting.Place] | None = None
+    places: list[Place] | None = None
 
     def put(name: str, at: int) -> str:
         nonlocal places
         if places is None:
             places = quoting.places(source, quoting.language_of(source, cell.metadata))
-        return quoting.fitted(as_code(values[name]), places[at])
+        try:
+            return quoting.fitted(as_code(values[name]), places[at])
+        except quoting.Unfit as unfit:
+            line = source.count("\n", 0, at) + 1
+            raise DocumentError(
+                f"the value of {name} cannot be put into {unfit}. It stands on line {line} of "
+                f"{_named(cell)}: {_shown(source, line)}",
+                hint=f"use the variable {name} there, or other quotes",
+            ) from unfit
 
     return _replaced(source, put, values, code=True)
 

@@ -57,10 +57,13 @@ class Approval:
     # What was decided before, by the id of the cell: steps of a run that is taken up again.
     given: dict[str, Do] = field(default_factory=dict)
     by: str = ""  # who decided that
+    waits: str = ""  # the step that a run was stopped at: it is asked about whatever it is
+    fill: Callable[[Cell], Cell] = lambda cell: cell  # puts values into what a person types
     now: Callable[[], datetime] = utc_now
 
     def wants(self, cell: Cell) -> bool:
-        return is_step(cell) and (self.every or APPROVE in cell.tags or cell.id in self.given)
+        marked = APPROVE in cell.tags or cell.id in self.given or cell.id == self.waits
+        return is_step(cell) and (self.every or marked)
 
     def decide(
         self, cell: Cell, place: tuple[int, int], called_off: Callable[[], bool]
@@ -134,7 +137,7 @@ class Approval:
         new, reason = answers.values
         if new == old:
             return cell
-        source = with_magic_of(cell.source, new)
+        source = self.fill(replace(cell, source=with_magic_of(cell.source, new))).source
         mask = self.masker.mask
         at = self.now().isoformat()
         yield CellChanged(cell.id, mask(cell.source), mask(source), mask(reason), by, at)

@@ -39,6 +39,7 @@ class Request:
     columns: int
     world: Mapping[str, Any]  # umask, niceness, cores and limits of the caller
     files: tuple[int, int, int]
+    pid: int = 0  # of the client, which waits for the answer
     cancelled: threading.Event = field(default_factory=threading.Event)
     # Tells the client the name of what it asked for, in case we do not live to tell its end.
     announce: Callable[[str], None] = lambda _: None
@@ -211,7 +212,8 @@ class Host:
                 return
             if len(fds) != 3:
                 return
-            request = Request(*hostline.decode(_body(sock, data)[0]), (fds[0], fds[1], fds[2]))
+            files = (fds[0], fds[1], fds[2])
+            request = Request(*hostline.decode(_body(sock, data)[0]), files, hostline.peer(sock))
             with self._changed:
                 self._requests[ident] = request
                 self._served = True

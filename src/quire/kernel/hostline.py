@@ -94,13 +94,22 @@ def connect(path: str) -> _socket.socket | None:
     try:
         sock.connect(path)
         # Nobody else's process may answer in our name: it would get our environment and files.
-        credentials = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _INT)
-        if credentials[_INT : 2 * _INT] == os.getuid().to_bytes(_INT, sys.byteorder):
+        if _credentials(sock)[_INT : 2 * _INT] == os.getuid().to_bytes(_INT, sys.byteorder):
             return sock
     except OSError:
         pass
     sock.close()
     return None
+
+
+def _credentials(sock: _socket.socket) -> bytes:
+    """Process, user and group at the other end."""
+    return sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _INT)
+
+
+def peer(sock: _socket.socket) -> int:
+    """The process at the other end; 0 where it cannot be seen from here."""
+    return int.from_bytes(_credentials(sock)[:_INT], sys.byteorder)
 
 
 def send(sock: _socket.socket, request: bytes, files: tuple[int, ...]) -> None:

@@ -35,6 +35,8 @@ class _Reader(HTMLParser):
             self.other |= any(value not in (None, "1") for value in spans.values())
         elif tag == "style":
             self.style = True
+        elif tag in ("br", "p", "div", "li") and self.cell is not None:
+            self.cell.append(" ")
         elif tag in ("img", "svg", "script", "iframe", "form", "input", "video"):
             self.other = True
 

@@ -381,6 +381,7 @@ def _kept_step(cell: CellRecord) -> CellRecord:
         attachments={},
         outputs=tuple(_kept_output(one, cell) for one in outputs),
         error=error,
+        variables=(),
     )
 
 

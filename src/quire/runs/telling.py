@@ -50,10 +50,12 @@ def tell_run(
     cell: str = "",
     notebook: str = "",
     result: str = "",
+    taken_up: str = "",
 ) -> Told:
     """`cell` (an id) or `result` (a name): only that one, with all the room there is.
 
     `places` knows what lies outside the record. `notebook` is where the executed one is kept.
+    `taken_up` is the run that goes on with one that waited.
     """
     limits = limits or Limits()
     if cell:
@@ -87,7 +89,7 @@ def tell_run(
         _next(page, _after_run(record, bad), say)
         teller.outputs(bad)
     elif record.outcome == "paused" and not cell:
-        _waiting(page, record, indexes, say)
+        _waiting(page, record, indexes, say, taken_up)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
@@ -200,8 +202,14 @@ def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, St
     yield what, Step("run", again)
 
 
-def _waiting(page: Page, record: Record, indexes: Mapping[str, int], say: Say) -> None:
+def _waiting(
+    page: Page, record: Record, indexes: Mapping[str, int], say: Say, taken_up: str
+) -> None:
     """Which cell it stands before, and that only a person's word takes it up."""
+    if taken_up:
+        goes_on = say(Step("show", {"run": taken_up}))
+        page.say(f"it waited for a person's approval, and {_name(taken_up)} took it up: {goes_on}")
+        return
     page.say("it is not finished: a step waits for a person's approval")
     if record.reason:
         page.say(f"why it stopped: {inline(record.reason, 300)}")

@@ -35,6 +35,10 @@ _ID = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}-[a-z0-9-]+$")
 _CELL = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
+def is_id(name: str) -> bool:
+    return bool(_ID.match(name)) and "\n" not in name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     path: Path
@@ -143,6 +147,14 @@ class RunStore:
         """The archive has it."""
         text = json.dumps(dict(where)) + "\n"
         write_atomic(folder.path / "archived.json", text.encode(), durable=False)
+        self._owe_no_more(folder)
+
+    def withdraw(self, folder: RunFolder) -> None:
+        """There was no run after all."""
+        folder.discard()
+        self._owe_no_more(folder)
+
+    def _owe_no_more(self, folder: RunFolder) -> None:
         with disk(str(self._owed)), contextlib.suppress(FileNotFoundError):
             (self._owed / folder.run_id).unlink()
 

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -151,9 +152,14 @@ class Uv:
                 process.wait()
 
 
+# It asks sysconfig, which until Python 3.12 answers a second thread with what a first one has only
+# begun to gather.
+_looking = threading.Lock()
+
+
 def binary(env: Mapping[str, str]) -> str:
     """uv as it was installed with us, otherwise the one on the caller's path."""
-    with suppress(ImportError, FileNotFoundError):
+    with suppress(ImportError, FileNotFoundError), _looking:
         import uv
 
         return uv.find_uv_bin()

@@ -49,4 +49,6 @@ class Asking:
 
 def asking(ws: Workspace, live: LiveSession, document: Document) -> Asking:
     order = tuple(cell.id for cell in document.cells if is_step(cell))
-    return Asking(Approval(ws.asker, ws.config.approval, live.session.sieve.masker), order)
+    approval = Approval(ws.asker, ws.config.approval, live.session.sieve.masker)
+    approval.fill = lambda cell: params.typed(cell, document, live.parameters)
+    return Asking(approval, order)

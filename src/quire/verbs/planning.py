@@ -22,6 +22,7 @@ from ..kernel import kernelspecs
 from ..kernel.protocol import KernelSpec
 from ..runs.events import Asked
 from ..runs.plan import Change, Limits, Plan, run_id
+from ..runs.record import Record
 from ..workspace import Workspace
 from . import changes, logbooks
 from .asking import Settled, settle
@@ -65,7 +66,10 @@ class Errand:
     changes: Sequence[changes.Asked] = ()  # of steps, for this run only
     step: bool = False  # ask a person before each
     decided: Mapping[str, Do] = field(default_factory=dict)  # by the id of the cell
+    waits: str = ""  # the cell that somebody has stopped at
     uuid: str = ""  # of the run; empty: a new one
+    takes_up: Record | None = None  # a run that waits for a person, and is taken up once
+    once_more: bool = False  # also where somebody has taken it up
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from .planning import Errand
 from .replay import as_it_was, folder_of, kernel_of
 from .run import NotebookExecutor
 from .runs import find
+from .takeup import check
 
 Decision = Literal["", "run", "skip"]
 
@@ -26,13 +27,15 @@ def prepare(
     *,
     decision: Decision = "",
     step: bool = False,
+    once_more: bool = False,
     timeout: float | None = None,
     archives: bool | None = None,
     cancel: Cancel | None = None,
     attended: Attended | None = None,
 ) -> tuple[NotebookExecutor, tuple[str, ...]]:
     """The run that goes on, and what a reader should know of how it does. `decision` is what
-    becomes of the step that waits; empty: a person is asked."""
+    becomes of the step that waits; empty: a person is asked. `once_more`: also where somebody has
+    taken it up before."""
     found = find(workspace, run)
     old = found.record
     if old.outcome != "paused":
@@ -40,12 +43,22 @@ def prepare(
             f"{old.run_id} does not wait for anybody: it is {old.outcome}",
             hint=f"after a failure: quire run {old.task} --resume {old.run_id}",
         )
+    if not once_more:
+        check(workspace, old)
     notes: list[str] = []
     waits = _waiting(old)
     decided = {} if waits is None else _decided(old)
     if waits is not None and decision:
         decided[waits] = decision
-    errand = Errand(old.request, dict(old.plan.get("sources") or {}), step=step, decided=decided)
+    errand = Errand(
+        old.request,
+        dict(old.plan.get("sources") or {}),
+        step=step,
+        decided=decided,
+        waits=waits or "",
+        takes_up=old,
+        once_more=once_more,
+    )
     again = as_it_was(workspace, found)
     workspace.engine.tidy()
     kept = workspace.engine.kept.get(old.run_id)

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import __version__
+from ..document import params
 from ..document.model import Cell
 from ..errors import QuireError, StorageError, UsageError
 from ..executors.approval import Approval
@@ -43,6 +44,7 @@ from .kernels import hidden, other_kernels
 from .logbooks import RunLogbook
 from .origin import asked, finding_out, remember
 from .planning import Again, Errand, Setting, planned
+from .takeup import claim
 
 
 class _Either:
@@ -221,6 +223,9 @@ class NotebookExecutor:
         trail, engine = self._trail, self.workspace.engine
         if trail is None:
             return
+        if not self.record.run_id:  # it never began
+            trail.marks.clear()
+            return
         plan = self.plan
         kept = Kept(
             self.run_id,
@@ -274,14 +279,7 @@ class NotebookExecutor:
             self._approval(masker),
             answering,
         )
-        try:
-            folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
-            if self._archives:
-                ws.runs.owe(folder)
-            journal = Journal(folder.events)
-        except StorageError:
-            folder.discard()  # nothing has run: there is nothing to keep
-            raise
+        journal = self._opened(folder, masker)
         self._alive = True
         try:
             # Closed at once when something goes wrong, so that the kernel is free to be ended.
@@ -301,6 +299,31 @@ class NotebookExecutor:
             self._alive = False
             journal.close()
 
+    def _opened(self, folder: RunFolder, masker: Masker) -> Journal:
+        """Its journal. From now on the run is there, and where it goes on with one that waited
+        nobody else does."""
+        ws = self.workspace
+        try:
+            folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
+            if self._archives:
+                ws.runs.owe(folder)
+            journal = Journal(folder.events)
+            try:
+                claim(ws, folder.run_id, self._takes_up(), once_more=self._errand.once_more)
+            except BaseException:
+                journal.close()
+                raise
+        except QuireError:
+            with suppress(StorageError):
+                ws.runs.withdraw(folder)  # nothing has run: there is nothing to keep
+            raise
+        return journal
+
+    def _takes_up(self) -> Record | None:
+        """The run that waits for a person, where this one goes on with it."""
+        kept = self._kept.record if self._kept is not None else None
+        return self._errand.takes_up or (kept if kept and kept.outcome == "paused" else None)
+
     def _opening(self, masker: Masker) -> Iterator[Event]:
         """What there is to tell before the first cell: what is changed, and who was asked."""
         at = self._now().isoformat()
@@ -316,8 +339,20 @@ class NotebookExecutor:
     def _approval(self, masker: Masker) -> Approval:
         ws, errand = self.workspace, self._errand
         given, by = dict(errand.decided), asked(ws.env)["by"] if errand.decided else ""
-        policy = ws.config.approval
-        return Approval(ws.asker, policy, masker, errand.step, given, by, self._now)
+        return Approval(
+            ws.asker,
+            ws.config.approval,
+            masker,
+            errand.step,
+            given,
+            by,
+            errand.waits,
+            self._filled,
+            self._now,
+        )
+
+    def _filled(self, cell: Cell) -> Cell:
+        return params.typed(cell, self.plan.document, self.plan.parameters)
 
     def _write(self, event: Event, journal: Journal) -> None:
         """Into the journal first; with the last event come the notebook and the summary."""

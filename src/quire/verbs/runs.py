@@ -16,6 +16,12 @@ from .logbooks import catch_up
 
 
 @dataclass(frozen=True, slots=True)
+class TakenUpBy:
+    run_id: str
+    outcome: str  # empty where there is no record of it any more
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A run, from its own folder or, where that is gone or elsewhere, from the archive."""
 
@@ -24,6 +30,7 @@ class Found:
     notebook: str  # where it is kept
     archived: Mapping[str, Any] | None = None  # where, if it is
     files: Mapping[str, bytes] = field(default_factory=dict)  # as archived
+    taken_up: TakenUpBy | None = None  # where it waited for a person: the run that goes on with it
 
     def source(self) -> tuple[str, bytes]:
         """The task as it was run: its suffix and its bytes."""
@@ -37,7 +44,10 @@ def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any
     """Summaries, newest first. Runs whose process was killed are brought to order on the way."""
     for run_id in workspace.runs.ids()[:limit]:
         recover(workspace, RunFolder(workspace.runs.root / run_id))
-        yield workspace.runs.summary(run_id)
+        told = workspace.runs.summary(run_id)
+        paused = told["outcome"] == "paused" and workspace.taken_up.by(run_id)
+        taken = find(workspace, run_id).taken_up if paused else None
+        yield told | {"taken_up_by": taken and taken.run_id}
 
 
 def recover(workspace: Workspace, folder: RunFolder) -> None:
@@ -52,6 +62,30 @@ def find(workspace: Workspace, name: str) -> Found:
     What the archive has is what counts: anybody can write into a run's own folder, and nothing
     there is signed.
     """
+    found = _found(workspace, name)
+    if found.record.outcome != "paused":
+        return found
+    return replace(found, taken_up=taken_up(workspace, found.record))
+
+
+def taken_up(workspace: Workspace, paused: Record) -> TakenUpBy | None:
+    """The run that goes on with it. Not one that ended before it had run anything more: what waited
+    still waits."""
+    by = workspace.taken_up.by(paused.run_id)
+    if not by:
+        return None
+    try:
+        taker = _found(workspace, by).record
+    except QuireError:
+        return TakenUpBy(by, "")  # who knows what it ran
+    waited = {cell.id for cell in paused.cells if cell.kind == "code" and cell.status == "not run"}
+    more = any(c.id in waited and c.status not in ("not run", "skipped") for c in taker.cells)
+    if more or taker.outcome in ("running", "paused", "ok"):
+        return TakenUpBy(by, taker.outcome)
+    return None
+
+
+def _found(workspace: Workspace, name: str) -> Found:
     store = workspace.runs
     try:
         folder = store.find(name)

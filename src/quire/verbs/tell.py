@@ -75,6 +75,7 @@ def tell_found(
         cell=one.id if one else "",
         notebook=found.notebook,
         result=result,
+        taken_up=found.taken_up.run_id if found.taken_up is not None else "",
     )
 
 

@@ -128,7 +128,7 @@ def _line(text: str) -> str:
 def _prompt(question: Question) -> str:
     default = "" if question.default is None else f" [{_line(question.default)}]"
     name = f"{_line(question.name)}" if question.kind in ("parameter", "variable") else ""
-    return f"{name}{default}> "
+    return f"{name}{default}> ".lstrip()
 
 
 def _understood(question: Question, answer: str) -> str | None:

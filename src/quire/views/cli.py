@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..errors import QuireError, StorageError
+from ..errors import QuireError, StorageError, UsageError
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -38,6 +38,30 @@ class App:
     # Tells whoever started us what it should ask for, should we be gone before the end.
     announce: Callable[[str], None] = lambda _: None
     world: Mapping[str, Any] = field(default_factory=dict)
+    caller: int = 0  # the process that asks, where that is not this one
+
+    def read(self, name: str, what: str = "") -> str:
+        """The text of a file that the caller names; - is what comes in."""
+        from ..document.formats import decode
+
+        if name == "-":
+            return decode(sys.stdin.buffer.read(), "stdin")
+        try:
+            return decode(Path(self._as_caller(name)).read_bytes(), name)
+        except OSError as error:
+            said = f"{what} {name}".strip()
+            raise UsageError(
+                f"cannot read {said}: {error.strerror}", hint="check the path"
+            ) from error
+
+    def _as_caller(self, name: str) -> str:
+        """A process's own files, such as /dev/fd/63 of a shell's <(…), are the caller's."""
+        path = str(self.cwd / name)
+        own = re.sub(r"^/dev/(?=fd/)", "/proc/self/", os.path.normpath(path))
+        own = "/proc/self/fd/0" if own == "/dev/stdin" else own
+        if not self.caller or not own.startswith("/proc/self/"):
+            return path
+        return own.replace("self", str(self.caller), 1)
 
     def say(self, text: str) -> None:
         """What goes on before a run begins."""

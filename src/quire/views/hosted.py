@@ -6,22 +6,26 @@ import contextlib
 import os
 import sys
 import time
-from typing import Any
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import QuireError
+from ..errors import InternalError, QuireError
 from ..kernel import children, hostline
 from ..kernel.host import Host, Request
 from ..kernel.hostcall import Call
+
+if TYPE_CHECKING:
+    from ..workspace import Engine
 
 IDLE = 1800.0  # seconds, for a workspace whose configuration cannot be read
 
 
 def main() -> None:
     root, ready = sys.argv[1], int(sys.argv[2])
+    _let_go_of_others(ready)
     os.set_inheritable(ready, False)
-    from pathlib import Path
-
     from ..workspace import Engine, Workspace
 
     children.alone()
@@ -29,15 +33,7 @@ def main() -> None:
     path = hostline.address(root, __version__)
 
     def serve(request: Request) -> int:
-        from .cli import App, dispatch
-        from .terminal import Terminal
-
-        stdin, out, err = request.files
-        term = Terminal(out, err, request.env, request.columns, stdin=stdin)
-        app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
-        app.announce = request.announce
-        app.world = request.world
-        return dispatch(request.argv, app)
+        return served(request, engine)
 
     def answer(call: Call) -> dict[str, Any]:
         from . import answering
@@ -85,6 +81,37 @@ def main() -> None:
         host.serve()
     finally:
         engine.close()
+
+
+def _let_go_of_others(ready: int) -> None:
+    """The first client's other open files are not ours: a lock or a pipe of a script that we kept
+    open would be held for as long as we live."""
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2 and fd != ready:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+def served(request: Request, engine: Engine) -> int:
+    """Do what a client's command line says; the exit code."""
+    from .cli import App, dispatch, show_error
+    from .terminal import Terminal
+
+    stdin, out, err = request.files
+    term = Terminal(out, err, request.env, request.columns, stdin=stdin)
+    app = App(term, Path(request.cwd), request.env, engine, request.cancelled)
+    app.announce = request.announce
+    app.world = request.world
+    app.caller = request.pid
+    try:
+        return dispatch(request.argv, app)
+    except Exception as error:  # noqa: BLE001 - a program that asked for JSON gets JSON
+        traceback.print_exc()
+        said = f"Quire itself failed: {type(error).__name__}: {error}"
+        wrong = InternalError(said, hint="the log has the details: .quire/host.log")
+        show_error(app, wrong)
+        return wrong.exit_code
 
 
 def _warm_up(engine: Any, workspace: Any) -> float:

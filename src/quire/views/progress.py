@@ -157,5 +157,5 @@ def _name(title: str, source: str) -> str:
     """What to call a cell: its title, else its first line that says something."""
     lines = (line.strip() for line in source.splitlines())
     text = title or next((line for line in lines if line and not line.startswith("#")), "")
-    text = plain(text)
+    text = " ".join(plain(text).split())
     return text if len(text) <= 60 else text[:59] + "…"

@@ -10,12 +10,15 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import warnings
 import zlib
 from typing import Any
 
 from . import tracebacks
 from .streams import Channel
+
+SCRIPT_ENDS = 1.0  # seconds for the thread that saw the end of a script to end itself
 
 
 class Wire:
@@ -199,6 +202,25 @@ def _transformers(shell: Any) -> tuple[int, ...]:
         len(manager.token_transformers),
         len(shell.input_transformers_post),
     )
+
+
+def end_script_loop(shell: Any) -> None:
+    """`%%bash` leaves the threads that ran its script and waited for it, and with threads the state
+    cannot be set aside. The next one makes others; a script in the background still needs them."""
+    magics = shell.magics_manager.registry.get("ScriptMagics")
+    loop = getattr(magics, "event_loop", None)
+    if loop is None or magics.bg_processes:
+        return
+    magics.event_loop = None
+    threads = threading.enumerate()
+    for thread in threads:
+        if thread.name.startswith("asyncio-waitpid-"):
+            thread.join(SCRIPT_ENDS)
+    runs = [thread for thread in threads if getattr(thread, "_target", None) == loop.run_forever]
+    loop.call_soon_threadsafe(loop.stop)
+    for thread in runs:
+        thread.join()
+    loop.close()
 
 
 def forget(shell: Any) -> None:

@@ -155,6 +155,7 @@ class Worker:
                     break
                 except KeyboardInterrupt as error:
                     interrupted = error
+        shells.end_script_loop(shell)
         self._end_streams()
         self.channel.area = ""
         verdict = self._verdict(result, interrupted)

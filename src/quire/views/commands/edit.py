@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -94,15 +93,8 @@ def edit(app: App, /, path: str, cell: str, as_json: bool, **options: Any) -> No
 
 
 def _source(app: App, file: str | None, source: str | None) -> str | None:
-    from ...document.formats import decode
-
     if file is None or source is not None:
         if file is not None:
             raise UsageError("--file and --source were both given", hint="give one of them")
         return source
-    if file == "-":
-        return decode(sys.stdin.buffer.read(), "stdin")
-    try:
-        return decode((app.cwd / file).read_bytes(), file)
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}", hint="check the path") from error
+    return app.read(file)

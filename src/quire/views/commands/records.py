@@ -14,7 +14,7 @@ from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain, visible
 from ...runs.record import CellRecord, Record
-from ...runs.summary import one_line, took
+from ...runs.summary import one_line, took, worded
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
 from ..progress import COLOUR
@@ -58,7 +58,7 @@ def _show_error(app: App, record: Record) -> None:
     text = plain(short_traceback(error.traceback)) or plain(f"{error.name}: {error.value}")
     where = next((cell for cell in record.cells if cell.id == error.cell), None)
     if where is not None:
-        name = f" ({plain(where.title)})" if where.title else ""
+        name = f" ({one_line(where.title)})" if where.title else ""
         term.err(f"cell {where.id}{name}:")
     term.err(text)
 
@@ -100,6 +100,7 @@ def runs(app: App, limit: int, as_json: bool) -> None:
         outcome = app.terminal.paint(f"{item['outcome']:<9}", COLOUR.get(item["outcome"], ""))
         app.terminal.out(
             f"{item['run_id']}  {outcome}  {took(item['duration']):>9}  {one_line(item['task'])}"
+            + (f"  (taken up by {item['taken_up_by']})" if item["taken_up_by"] else "")
         )
 
 
@@ -141,6 +142,8 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(f"replays {record.replays}")
     if record.resumed_from:
         term.out(f"resumed: goes on with {record.resumed_from}")
+    if found.taken_up is not None:
+        term.out(f"taken up by {found.taken_up.run_id}{_stands(found.taken_up.outcome)}")
     if record.request:
         term.out(f"request: {one_line(record.request)}")
     sources = record.plan.get("sources") or {}
@@ -162,6 +165,10 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
     term.out(f"notebook: {where}")
+
+
+def _stands(outcome: str) -> str:
+    return f", which is {worded(outcome)}" if outcome else ", of which there is no record"
 
 
 def _show_one(app: App, cell: CellRecord, everything: bool) -> None:
@@ -195,7 +202,7 @@ def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool)
     if cell.kind != "code":
         return
     status = term.paint(cell.status, COLOUR.get(cell.status, ""))
-    title = plain(cell.title)
+    title = one_line(cell.title)
     place = "" if number is None else f"[{number}] "
     term.out(f"\n{place}{cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
     changed = cell.metadata.get("changed")
@@ -266,6 +273,7 @@ def as_data(found: Found) -> dict[str, Any]:
         },
         "mode": record.plan.get("mode", "clean"),
         "resumed_from": record.resumed_from,
+        "taken_up_by": found.taken_up and found.taken_up.run_id,
         "started": record.started,
         "finished": record.finished,
         "parameters": record.parameters,

@@ -15,6 +15,7 @@ from .run import follow
 @click.option("--approve", is_flag=True, help="Run the step that waits.")
 @click.option("--skip", is_flag=True, help="Leave out the step that waits.")
 @click.option("--step", is_flag=True, help="Ask before each step from there on.")
+@click.option("--again", is_flag=True, help="Also if it was taken up before: steps run twice.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Limit for the whole run.")
 @click.option("--no-archive", is_flag=True, help="Keep the record here only.")
 @click.option("--no-host", is_flag=True, help="Run in this process; keep nothing warm.")
@@ -27,13 +28,14 @@ def resume(
     approve: bool,
     skip: bool,
     step: bool,
+    again: bool,
     timeout: float | None,
     no_archive: bool,
     no_host: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Take up a run that waits for a person.
+    """Take up a run that waits for a person. It is taken up once, unless --again says otherwise.
 
     From the state it left if that is still there, otherwise by running again what ran before. With
     neither --approve nor --skip you are asked. Exit code: that of `quire run`.
@@ -54,6 +56,7 @@ def resume(
         run,
         decision="run" if approve else "skip" if skip else "",
         step=step,
+        once_more=again,
         timeout=timeout,
         archives=False if no_archive else None,
         cancel=app.cancelled,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,7 +226,7 @@ def _errand(app: App, options: dict[str, Any]) -> Errand:
         reasons *= len(changes)
     reasons = reasons or [""] * len(changes)
     asked = tuple(
-        Asked(step, _changed_text(app, file), reason)
+        Asked(step, app.read(file, "the change"), reason)
         for (step, file), reason in zip(changes, reasons, strict=True)
     )
     return Errand(
@@ -237,19 +236,6 @@ def _errand(app: App, options: dict[str, Any]) -> Errand:
         step=options["step"],
         uuid=options["uuid"] or "",
     )
-
-
-def _changed_text(app: App, file: str) -> str:
-    from ...document.formats import decode
-
-    if file == "-":
-        return decode(sys.stdin.buffer.read(), "stdin")
-    try:
-        return decode((app.cwd / file).read_bytes(), file)
-    except OSError as error:
-        raise UsageError(
-            f"cannot read the change {file}: {error.strerror}", hint="check the path"
-        ) from error
 
 
 def show_warning(app: App, what: str, why: QuireError) -> None:
@@ -269,16 +255,8 @@ def show_lost(app: App, warning: str) -> None:
 
 def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:
     from ...document import params
-    from ...document.formats import decode
 
-    files = []
-    for name in options["files"]:
-        try:
-            files.append((name, decode((app.cwd / name).read_bytes(), name)))
-        except OSError as error:
-            raise UsageError(
-                f"cannot read the parameter file {name}: {error.strerror}", hint="check the path"
-            ) from error
+    files = [(name, app.read(name, "the parameter file")) for name in options["files"]]
     return dict(params.parse_assignments(options["pairs"], options["raw"], options["yamls"], files))
 
 
