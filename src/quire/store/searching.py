@@ -27,6 +27,7 @@ class Filters:
     outcomes: tuple[str, ...] = ()
     since: float | None = None
     until: float | None = None
+    archived: bool = False  # not those that are in this folder only
     values: tuple[tuple[int, Comparison], ...] = ()  # the name's number, and what it must be
 
     def __bool__(self) -> bool:
@@ -127,6 +128,8 @@ def _conditions(filters: Filters) -> tuple[str, list[Any]]:
     if filters.until is not None:
         parts.append("r.started < ?")
         values.append(filters.until)
+    if filters.archived:
+        parts.append("r.local = 0")
     for name, comparison in filters.values:
         condition, given = _compared(comparison)
         parts.append(f"r.id IN (SELECT run FROM facts WHERE name = ? AND {condition})")
@@ -253,7 +256,7 @@ def told(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Told]:
     """The newest that fit, for a digest; oldest first."""
     conditions, values = _conditions(filters)
     sql = (
-        f"SELECT r.run_id, t.name, i.name, r.outcome, r.started, d.body FROM runs r "
+        f"SELECT r.run_id, t.name, i.name, r.outcome, r.started, r.local, d.body FROM runs r "
         f"JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title "
         f"JOIN docs d ON d.id = r.id WHERE {conditions} ORDER BY r.started DESC, r.id DESC LIMIT ?"
     )
@@ -261,13 +264,18 @@ def told(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Told]:
     return found[::-1]
 
 
-def _told(run_id: str, task: str, title: str, outcome: str, started: float, body: bytes) -> Told:
+def _told(
+    run_id: str, task: str, title: str, outcome: str, started: float, local: int, body: bytes
+) -> Told:
     _, _, failure, _, pieces, facts = unpacked(body)
     errors = [text for field, _, text in pieces if field == "error"]
     notes = tuple(text for field, _, text in pieces if field == "note")
     results = tuple((name, value) for kind, name, value in facts if kind == "result")
     said = errors[0] if errors else ""
-    return Told(run_id, task, title, outcome, started, said, failure, notes, results)
+    given = tuple((name, value) for kind, name, value in facts if kind == "param")
+    return Told(
+        run_id, task, title, outcome, started, said, failure, notes, results, given, bool(local)
+    )
 
 
 def names(con: sqlite3.Connection, kind: str) -> dict[str, int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from ..errors import UsageError
+from ..runs.digest import Told
 from ..runs.digest import digest as render
 from ..store import searching
 from ..store.archive import DIGEST, is_run_id, run_folder
@@ -40,7 +42,12 @@ def digest(
         raise UsageError(f"{DIGEST} is about all tasks, up to now", hint="quire digest --write")
     now = now or datetime.now(UTC)
     narrow = narrowing(task, KEPT if write else since, until, (), "", (), (), now)
-    caught, runs = asked_of(ws, lambda con: searching.told(con, narrow(con), MOST), progress)
+
+    def ask(con: Any) -> list[Told]:
+        # What is kept here only stays here: the page in the archive goes where the archive goes.
+        return searching.told(con, replace(narrow(con), archived=write), MOST)
+
+    caught, runs = asked_of(ws, ask, progress)
     text = render(runs, _link)
     place = ws.archive.write_digest(text.encode("utf-8", "replace")) if write else ""
     return Digest(text, len(runs), place, warnings_of(caught))
