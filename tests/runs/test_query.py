@@ -96,6 +96,7 @@ def test_what_is_no_comparison_is_refused(text: str) -> None:
 
 def test_times_are_dates_spans_and_words() -> None:
     assert since("2026-11-18", NOW) == datetime(2026, 11, 18, tzinfo=UTC).timestamp()
+    assert until("9999-12-31", NOW) > since("9999-12-31", NOW)
     assert until("2026-11-18", NOW) == datetime(2026, 11, 19, tzinfo=UTC).timestamp()
     assert since("7d", NOW) == datetime(2026, 11, 11, 12, 30, tzinfo=UTC).timestamp()
     assert since("yesterday", NOW) == datetime(2026, 11, 17, tzinfo=UTC).timestamp()

@@ -57,10 +57,8 @@ def digest(runs: Sequence[Told], link: Link, *, title: str = "Digest of runs") -
     for at, name in enumerate(order):
         _topic(name, topics[name], link, page, shown=TASKS if at < TOPICS else 0)
     if page.left:
-        runs_left, tasks = sum(page.left), len(page.left)
-        page.lines.append(
-            f"{_many(runs_left, 'more run')} of {_many(tasks, 'task')} {'are' if runs_left != 1 else 'is'} left out here."
-        )
+        left = f"{_many(sum(page.left), 'more run')} of {_many(len(page.left), 'task')}"
+        page.lines.append(f"{left} {'is' if sum(page.left) == 1 else 'are'} left out here.")
     return "\n".join([*out, *page.lines]).rstrip() + "\n"
 
 

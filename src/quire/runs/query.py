@@ -223,9 +223,9 @@ def since(text: str, now: datetime) -> float:
 
 def until(text: str, now: datetime) -> float:
     """A date means to its end."""
-    found = _time(text, now)
+    found = _time(text, now).timestamp()
     whole_day = _DAY.fullmatch(text.strip()) or text.strip() in ("today", "yesterday")
-    return (found + timedelta(days=1)).timestamp() if whole_day else found.timestamp()
+    return found + _SPANS["d"] if whole_day else found
 
 
 def _time(text: str, now: datetime) -> datetime:

@@ -237,7 +237,10 @@ def _packed(value: Any) -> bytes:
 
 
 def unpacked(body: bytes) -> Any:
-    return json.loads(zlib.decompress(body))
+    try:
+        return json.loads(zlib.decompress(body))
+    except (zlib.error, ValueError, TypeError, RecursionError) as error:
+        raise sqlite3.DatabaseError(f"a text in it cannot be read: {error}") from error
 
 
 def pieces(told: Iterable[Sequence[str]]) -> list[Piece]:

@@ -161,7 +161,7 @@ def read(con: sqlite3.Connection, rowid: int, sources: dict[int, Any] | None = N
     head = con.execute(_RUN + "WHERE r.id = ?", (rowid,)).fetchone()
     if head is None:
         return None
-    (body,) = con.execute("SELECT body FROM docs WHERE id = ?", (rowid,)).fetchone()
+    body = _body(con, "docs", rowid)
     summary, parent, error, line, pieces, facts = unpacked(body)
     cells, source = _read_source(con, head[9], {} if sources is None else sources)
     return Row(
@@ -186,10 +186,16 @@ def read(con: sqlite3.Connection, rowid: int, sources: dict[int, Any] | None = N
 
 def _read_source(con: sqlite3.Connection, at: int, known: dict[int, Any]) -> Any:
     if at not in known:
-        (body,) = con.execute("SELECT body FROM sources WHERE id = ?", (at,)).fetchone()
-        cells, source = unpacked(body)
+        cells, source = unpacked(_body(con, "sources", at))
         known[at] = tuple((cell, title) for cell, title in cells), indexwriter.pieces(source)
     return known[at]
+
+
+def _body(con: sqlite3.Connection, table: str, at: int) -> Any:
+    found = con.execute(f"SELECT body FROM {table} WHERE id = ?", (at,)).fetchone()
+    if found is None:
+        raise sqlite3.DatabaseError(f"a row of {table} is gone")
+    return found[0]
 
 
 def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Row]:

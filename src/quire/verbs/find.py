@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from ..document.textdiff import unified
-from ..errors import QuireError, RunNotFound, UsageError
+from ..errors import QuireError, RunNotFound, StorageError, UsageError
 from ..runs import query as queries
 from ..runs.failure import failing_line, fingerprint, from_text
 from ..runs.matching import Spot
@@ -188,8 +188,13 @@ def asked_of(ws: Workspace, question: Callable[[Any], T], progress: Progress) ->
         index.set_aside()
         caught = catch_up(ws, progress)
         caught.message = f"the index {error} and was made anew"
-        with index.reading() as con:
-            return caught, question(con)
+        try:
+            with index.reading() as con:
+                return caught, question(con)
+        except BadIndex as again:
+            raise StorageError(
+                f"the index {again}, as soon as it was made", hint="look at the disk: dmesg, fsck"
+            ) from again
 
 
 def warnings_of(caught: Caught) -> tuple[str, ...]:
