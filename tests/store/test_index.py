@@ -180,8 +180,13 @@ def test_what_is_set_aside_goes_around_a_folder(tmp_path: Path) -> None:
 
 def test_half_of_one_does_not_stay_where_there_was_no_room(tmp_path: Path) -> None:
     index = Index(tmp_path)
-    with pytest.raises(StorageError), index.rebuilding() as writer:
-        writer.con.execute("PRAGMA max_page_count = 60")
-        writer.add(run(n, f"x{n} = {'y' * 300}{n}") for n in range(2_000))
+
+    def build() -> None:
+        with index.rebuilding() as writer:
+            writer.con.execute("PRAGMA max_page_count = 60")
+            writer.add(run(n, f"x{n} = {'y' * 300}{n}") for n in range(2_000))
+
+    with pytest.raises(StorageError):
+        build()
     assert not index.path.with_name("index.sqlite.new").exists()
     filled(tmp_path, [run(1)])

@@ -120,6 +120,16 @@ def test_what_cannot_be_is_said(filled: Workspace, how: dict[str, Any]) -> None:
     assert caught.value.hint
 
 
+def test_a_field_that_is_none_is_told_where_nothing_was_met(filled: Workspace) -> None:
+    keep(filled, 7, note="listens on host:8080")
+    assert find(filled, "host:8080").warnings == ()
+    (said,) = find(filled, "host:9090").warnings
+    assert "no field 'host'" in said
+    found = find(filled, "exporter -notse:nulls")
+    assert [hit.run_id for hit in found.hits] == [run_id(1)]
+    assert "did you mean note" in found.warnings[0]
+
+
 def test_the_index_follows_the_archive(filled: Workspace) -> None:
     assert catch_up(filled).added == 4
     assert catch_up(filled).added == 0

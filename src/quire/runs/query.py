@@ -8,10 +8,11 @@ Words stand for runs that have all of them. A word with punctuation inside it (`
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -23,11 +24,13 @@ from .printed import scrubbed
 LONGEST = 1_000  # characters
 MOST = 32  # words
 FIELD_HINT = f"fields: {', '.join((*NAMES, *SECTIONS))}"
+OPTIONS = ("task", "since", "until", "outcome", "who", "like")  # narrow too, and are no fields
 _OPERATORS = frozenset({"AND", "OR", "NOT", "-", "&", "|", "&&", "||"})
 _PIECE = re.compile(
     r"(?P<minus>-(?=[^\s\d-]))?(?:(?P<field>[a-z]+):(?=\S))?"
     r'(?:"(?P<quoted>[^"]*)"?|(?P<word>\S+))'
 )
+_NAMED = re.compile(r"-?([A-Za-z]{2,}):(?!//)\S")
 _LETTERS = re.compile(r"[^\W_]+")
 _INNER = re.compile(r"[^\W_][\W_]+[^\W_]")
 # Words that say nothing of a run. Left out where others remain.
@@ -47,6 +50,7 @@ class Term:
     excluded: bool = False
     quoted: bool = False
     of: str = ""  # in the result of this name only
+    named: str = ""  # stands before a colon, and is no field: it is looked for as it is written
 
     @property
     def words(self) -> list[str]:
@@ -75,7 +79,7 @@ def parse(text: str) -> Query:
     text = scrubbed(text).replace("\0", " ")
     groups: list[tuple[Term, ...]] = []
     excluded: list[Term] = []
-    joined, negated, pieces = False, False, 0
+    joined, negated = False, False
     for piece in _PIECE.finditer(text):
         raw = piece[0]
         if raw in _OPERATORS:
@@ -83,7 +87,8 @@ def parse(text: str) -> Query:
             negated = negated or raw == "NOT"
             continue
         term = _term(piece)
-        pieces += 1
+        if not (term.field or term.quoted) and (named := _NAMED.match(raw)):
+            term = replace(term, named=named[1])
         if not term.words:
             continue  # only punctuation
         if term.excluded or negated:
@@ -146,8 +151,33 @@ def _word(text: str, field: str, minus: bool) -> Term:
     return Term(bare, field, prefix=prefix, exact=exact and not prefix, excluded=minus)
 
 
+def odd_fields(query: Query, missing: Callable[[str], bool]) -> list[str]:
+    """What is said of words before a colon that are no field: of those that look like one, and of
+    those that were not met as they are written. `missing` says that of a term's text."""
+    known = (*NAMES, *SECTIONS, *ALIASES)
+    said = []
+    for term in (*query.terms, *query.excluded):
+        if not term.named:
+            continue
+        meant = difflib.get_close_matches(term.named.casefold(), known, 1, 0.8)
+        # With a capital it is an error's name, or the first word of a line.
+        unmet = term.named.islower() and not term.excluded and missing(term.text)
+        if meant:
+            hint = f"did you mean {meant[0]}:?"
+        elif term.named in OPTIONS:
+            hint = f"--{term.named} narrows by that"
+        elif unmet:
+            hint = FIELD_HINT
+        else:
+            continue
+        said.append(
+            f"there is no field {term.named!r}: {term.text} was looked for as it is; {hint}"
+        )
+    return list(dict.fromkeys(said))
+
+
 def _but(term: Term, *, excluded: bool) -> Term:
-    return Term(term.text, term.field, term.prefix, term.exact, excluded, term.quoted)
+    return replace(term, excluded=excluded)
 
 
 def _without_common(groups: Sequence[tuple[Term, ...]]) -> tuple[tuple[Term, ...], ...]:

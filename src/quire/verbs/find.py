@@ -145,7 +145,12 @@ def find(
         lambda con: (searching.search(con, asked, narrow(con), limit), searching.total(con)),
         progress,
     )
-    return Hits(tuple(_hit(ws, row) for row in rows), searched, warnings_of(caught))
+
+    def missing(text: str) -> bool:
+        return all(text in row.missing for row in rows)
+
+    said = (*warnings_of(caught), *queries.odd_fields(asked, missing))
+    return Hits(tuple(_hit(ws, row) for row in rows), searched, said)
 
 
 def similar(
