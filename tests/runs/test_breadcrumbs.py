@@ -83,6 +83,25 @@ def test_a_pasted_traceback_is_known_by_its_last_line() -> None:
     assert from_text("Traceback:\n  File \"x\"\nKeyError: 'a'\n") == ("KeyError", "'a'")
     assert from_text("ZeroDivisionError") == ("ZeroDivisionError", "")
     assert from_text("it is all broken now") == ("", "it is all broken now")
+    assert from_text("") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("pasted", "name", "message"),
+    [
+        ("sqlite3.OperationalError: no such table: x", "OperationalError", "no such table: x"),
+        ("E       KeyError: 'a'", "KeyError", "'a'"),
+        ("  | ValueError: bad\n  +-----", "ValueError", "bad\n+-----"),
+        ("KeyError: 'a'\n\nDuring handling …:\n\na.b.Late: x\nOSError: gone", "OSError", "gone"),
+        ("ValidationError: 2 errors\nname\n  required", "ValidationError",
+         "2 errors\nname\nrequired"),
+        ("pkg.NotFound: no user", "NotFound", "no user"),
+        ("KeyboardInterrupt", "KeyboardInterrupt", ""),
+        ("\x1b[31mKeyError\x1b[0m: 'a'", "KeyError", "'a'"),
+    ],
+)  # fmt: skip
+def test_an_error_is_known_however_it_was_pasted(pasted: str, name: str, message: str) -> None:
+    assert from_text(pasted) == (name, message)
 
 
 def test_the_failing_line_is_the_task_s_own() -> None:

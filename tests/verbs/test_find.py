@@ -17,8 +17,9 @@ from quire.runs.events import NoteAdded
 from quire.store.archive import run_folder
 from quire.verbs.digest import digest
 from quire.verbs.extracting import ahead
-from quire.verbs.find import find, similar
+from quire.verbs.find import find
 from quire.verbs.index import catch_up, index_of, rebuild, status
+from quire.verbs.similar import similar
 from quire.workspace import Workspace
 
 FAILS = TASK.replace('print("total", n)', 'print(frame["user_id"])')
@@ -211,6 +212,51 @@ def test_what_failed_alike_and_what_mended_it(filled: Workspace) -> None:
     newest, first = similar(filled, "ValueError: no").runs
     assert (newest.hit.run_id, newest.fix) == (again, None)
     assert first.hit.run_id == run_id(2)
+
+
+def failing(ws: Workspace, number: int, name: str, value: str, source: str = FAILS) -> str:
+    return keep(ws, number, source, fails_at=2, error=(name, value))
+
+
+def alike(ws: Workspace, what: str, **how: Any) -> list[tuple[str, str]]:
+    return [(one.hit.run_id, one.why) for one in similar(ws, what, **how).runs]
+
+
+def test_who_said_the_same_to_the_word_comes_before_newer_ones(ws: Workspace) -> None:
+    mine = failing(ws, 1, "KeyError", "'user_id'")
+    for n in range(2, 20):
+        failing(ws, n, "KeyError", f"'column {n}'")
+    assert alike(ws, "KeyError: 'user_id'", limit=1) == [(mine, "the same error")]
+    assert alike(ws, "KeyError: 'nobody'", limit=1) == [(run_id(19), "the same error")]
+
+
+def test_an_error_is_found_with_its_module_without_its_name_and_with_what_follows(
+    ws: Workspace,
+) -> None:
+    one = failing(ws, 1, "OperationalError", "no such column: currency")
+    failing(ws, 2, "OperationalError", "database is locked")
+    failing(ws, 3, "TypeError", "type NoneType has no method round")
+    for pasted in (
+        "sqlite3.OperationalError: no such column: currency",
+        "OperationalError: no such column: currency\n12:00:01 the job ended with status 1",
+    ):
+        assert alike(ws, pasted) == [(one, "the same error")], pasted
+    for pasted in ("no such column: currency", "error: no such column: total, currency"):
+        assert alike(ws, pasted) == [(one, "an error like it")], pasted
+    assert alike(ws, "TypeError: unsupported operand type(s) for *: 'a' and 'b'") == []
+    assert alike(ws, "TypeError") == [(run_id(3), "an error like it")]
+
+
+def test_what_passed_with_other_parameters_has_mended_nothing(ws: Workspace) -> None:
+    failing(ws, 1, "ValueError", "no")
+    keep(ws, 2, FAILS, parameters={"n": 5})
+    (one,) = similar(ws, "ValueError: no").runs
+    assert one.fix is not None
+    assert one.fix.run_id == run_id(2)
+    keep(ws, 3, MENDED)
+    (one,) = similar(ws, "ValueError: no").runs
+    assert one.fix is not None
+    assert (one.fix.run_id, one.fix.diff != "", dict(one.fix.parameters)) == (run_id(3), True, {})
 
 
 def test_only_failures_have_the_like(filled: Workspace) -> None:

@@ -57,6 +57,10 @@ class Row:
     spots: tuple[Spot, ...] = ()
     missing: tuple[str, ...] = ()  # words of the query that it does not have
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {fact.name: fact.value for fact in self.facts if fact.kind == "param"}
+
 
 def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) -> list[Row]:
     """The best first: what has all of it in strong fields, what has all of it, what has some."""
@@ -205,32 +209,55 @@ def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Row]:
 
 
 def by_failure(
-    con: sqlite3.Connection, error: str, line: str, filters: Filters, limit: int
+    con: sqlite3.Connection, error: str, line: str, said: str, filters: Filters, limit: int
 ) -> list[Row]:
-    """Runs that failed with the same words, or at the same line; both first, then the newest."""
-    conditions, values = _conditions(filters)
+    """Runs that failed with the same words, or at the same line; both first, then the newest.
+    `said` is all that it said: who said the same to the word comes before who said it of
+    another value."""
+    where, values = _conditions(filters)
     same = [("error", mark(error)), ("line", mark(line))]
-    parts = [f"(r.{column} = ?)" for column, number in same if number is not None]
+    parts = {f"r.{column} = ?": number for column, number in same if number is not None}
     if not parts:
         return []
-    numbers = [number for _, number in same if number is not None]
+    marks = list(parts.values())
+    asked: list[tuple[int, str, list[Any]]] = [(1, part, [n]) for part, n in parts.items()]
+    if len(parts) > 1:
+        asked.append((2, " AND ".join(parts), marks))
+    if any(letter.isalnum() for letter in said):
+        phrase = said.replace('"', '""')
+        literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
+        for score, joined in ((2, " OR "), (3, " AND ")):
+            given = [f'{{error}} : "{phrase}"', *marks]
+            asked.append((score, f"{literal} AND ({joined.join(parts)})", given))
     found: dict[int, tuple[int, float]] = {}
-    for part, number in zip(parts, numbers, strict=True):
-        sql = f"SELECT r.id, r.started FROM runs r WHERE {part} AND {conditions} ORDER BY r.started DESC LIMIT ?"  # noqa: E501 - ours
-        for at, started in con.execute(sql, (number, *values, 4 * limit)):
-            found[at] = (found.get(at, (0, 0.0))[0] + 1, started)
+    for score, condition, given in asked:
+        sql = f"SELECT r.id, r.started FROM runs r WHERE {condition} AND {where} ORDER BY r.started DESC LIMIT ?"  # noqa: E501 - ours
+        for at, started in con.execute(sql, (*given, *values, 4 * limit)):
+            found[at] = max(found.get(at, (0, 0.0)), (score, started))
     best = sorted(found, key=lambda at: (found[at], at), reverse=True)
     return _rows(con, best[:limit])
 
 
+LATER = 40  # runs that passed, of which one is told
+
+
 def next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
-    """The next run of the same task that passed."""
+    """The next run of the same task that passed; not one that had the same source and other
+    parameters, which mended nothing, where another did more."""
     found = con.execute(
-        "SELECT r.id FROM runs r WHERE r.task = (SELECT task FROM runs WHERE id = ?) "
-        "AND r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT 1",
-        (row.id, row.started, row.id),
-    ).fetchone()
-    return read(con, found[0]) if found else None
+        "SELECT r.id, r.source = f.source FROM runs r JOIN runs f ON f.id = ? AND r.task = f.task "
+        "WHERE r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT ?",
+        (row.id, row.started, row.id, LATER),
+    ).fetchall()
+    first: Row | None = None
+    for at, same_source in found:
+        later = read(con, at)
+        if later is None:
+            continue
+        if not same_source or later.parameters == row.parameters:
+            return later
+        first = first or later
+    return first
 
 
 def before(con: sqlite3.Connection, row: Row) -> Row | None:

@@ -10,8 +10,9 @@ from ...runs.summary import one_line, took
 from ...runs.telling import Told
 from ...workspace import Workspace
 from ..digest import digest as page_of
-from ..find import Alike, Hit, find, similar
+from ..find import Hit, find
 from ..runs import runs
+from ..similar import Alike, similar
 from . import texts
 from .caller import Caller
 from .notebooks import inside

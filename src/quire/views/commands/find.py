@@ -13,7 +13,8 @@ from ..progress import COLOUR
 
 if TYPE_CHECKING:
     from ...runs.matching import Spot
-    from ...verbs.find import Alike, Hit, Similar
+    from ...verbs.find import Hit
+    from ...verbs.similar import Alike, Similar
 
 DIFF_LINES = 40
 
@@ -77,7 +78,7 @@ def find(
     """
     from ...errors import UsageError
     from ...verbs.find import find as search
-    from ...verbs.find import similar
+    from ...verbs.similar import similar
 
     app.json_asked = as_json
     ws = app.workspace()
