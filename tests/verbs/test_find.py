@@ -131,6 +131,68 @@ def test_a_field_that_is_none_is_told_where_nothing_was_met(filled: Workspace) -
     assert "did you mean note" in found.warnings[0]
 
 
+def test_scripts_without_spaces_are_found_by_any_piece(ws: Workspace) -> None:
+    keep(ws, 1, note="在庫モジュールの翻訳が足りない")
+    keep(ws, 2, note="訳を翻す")
+    keep(ws, 3, note="GPU温度が高い")
+    for query in ("翻訳", "翻訳*", "モジュール", "note:在庫", '"の翻訳が"'):
+        (hit,) = find(ws, query).hits
+        assert hit.run_id == run_id(1), query
+        (spot,) = hit.spots
+        ((start, end),) = spot.marks
+        assert spot.snippet[start:end] in query
+    assert ids(ws, "温度") == ids(ws, "GPU") == [run_id(3)]
+    assert ids(ws, "訳翻") == []
+
+
+def test_each_hit_says_where_also_of_other_forms_of_a_word(ws: Workspace) -> None:
+    notes = ["der Schlüssel fehlt", "happy with it", "Schlu\u0308ssel zwei", "written in C++ here"]
+    for n, note in enumerate(notes, 1):
+        keep(ws, n, note=note)
+    asked = {"schlussel": "Schlu\u0308ssel", "happiness": "happy", "^happy": "happy", "c++": "C++"}
+    for query, word in asked.items():
+        hit = find(ws, query).hits[0]
+        (spot,) = (spot for spot in hit.spots if spot.field == "note")
+        ((start, end),) = spot.marks
+        assert spot.snippet[start:end] == word, query
+    assert set(ids(ws, "Schlüssel")) == {run_id(1), run_id(3)}
+    assert ids(ws, "c++") == [run_id(4)]
+    assert find(ws, "happiness zebra").hits[0].missing == ("zebra",)
+
+
+def test_of_runs_that_have_all_words_in_the_code_the_one_that_failed_with_it_is_first(
+    ws: Workspace,
+) -> None:
+    raises = TASK.replace('print("total", n)', "raise LookupError(frame.read_rows())")
+    failed = keep(ws, 1, raises, fails_at=2, error=("LookupError", "no rows"))
+    for n in range(2, 8):
+        keep(ws, n, raises)
+    assert ids(ws, "frame.read_rows LookupError")[0] == failed
+
+
+def test_numbers_beyond_64_bits_and_what_is_no_number_are_compared(ws: Workspace) -> None:
+    keep(ws, 1, results=[("big", 2**70), ("loss", "nan")])
+    keep(ws, 2, results=[("big", -(2**70)), ("loss", 0.5)])
+    keep(ws, 3, results=[("big", 7), ("loss", 0.7)])
+    assert ids(ws, results=["big>5"]) == [run_id(3), run_id(1)]
+    assert ids(ws, results=[f"big>={2**70}"]) == ids(ws, results=[f"big={2**70}"]) == [run_id(1)]
+    assert ids(ws, results=["big<-9223372036854775808"]) == [run_id(2)]
+    assert ids(ws, results=["loss=NaN"]) == [run_id(1)]
+    assert ids(ws, results=["loss>0"]) == [run_id(3), run_id(2)]
+
+
+def test_a_value_that_cannot_be_compared_is_not_said_to_be_missing(ws: Workspace) -> None:
+    keep(ws, 1, results=[("pods", ["api", "db"]), ("metrics", {"f1": 0.5, "by": {"eu": 1}})])
+    with pytest.raises(UsageError, match="'pods' is no single value") as caught:
+        find(ws, results=["pods=api"])
+    assert "result:pods" in str(caught.value.hint)
+    with pytest.raises(UsageError, match="'metrics' is a mapping") as caught:
+        find(ws, results=["metrics>0.4"])
+    assert "metrics.by.eu, metrics.f1" in str(caught.value.hint)
+    with pytest.raises(UsageError, match="no run has a result 'pod'"):
+        find(ws, results=["pod=api"])
+
+
 def test_the_index_follows_the_archive(filled: Workspace) -> None:
     assert catch_up(filled).added == 4
     assert catch_up(filled).added == 0

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from ..errors import UsageError
 from .building import SECTIONS
 from .fields import ALIASES, NAMES
+from .folding import is_unspaced
 from .printed import scrubbed
 
 LONGEST = 1_000  # characters
@@ -31,6 +32,8 @@ _PIECE = re.compile(
     r'(?:"(?P<quoted>[^"]*)"?|(?P<word>\S+))'
 )
 _NAMED = re.compile(r"-?([A-Za-z]{2,}):(?!//)\S")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,3}(?:\+\+|#)")  # C++, C#: what is behind tells it from C
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _LETTERS = re.compile(r"[^\W_]+")
 _INNER = re.compile(r"[^\W_][\W_]+[^\W_]")
 # Words that say nothing of a run. Left out where others remain.
@@ -145,9 +148,16 @@ def _word(text: str, field: str, minus: bool) -> Term:
     prefix = text.endswith("*")
     # What only surrounds a word belongs to the sentence; what stands before a path to the path.
     bare = text.strip("*,;:!?()[]{}<>\"'`").rstrip(".")
-    exact = bool(_INNER.search(bare)) or (bare[:1] in "/._@$~" and bool(_LETTERS.search(bare)))
+    if is_unspaced(bare):  # any piece of such a text is found, with or without an asterisk
+        return Term(bare, field, exact=True, excluded=minus)
+    exact = (
+        bool(_INNER.search(bare))
+        or (bare[:1] in "/._@$~" and bool(_LETTERS.search(bare)))
+        or _LANGUAGE.fullmatch(bare) is not None
+    )
     if prefix and len(bare) == 1:
         raise UsageError(f"{text!r} is too short a beginning", hint="two letters or more before *")
+    bare = bare if exact else _EDGES.sub("", bare)
     return Term(bare, field, prefix=prefix, exact=exact and not prefix, excluded=minus)
 
 
@@ -194,6 +204,9 @@ def _quoted(text: str) -> str:
 
 # Comparisons.
 
+_HUGE = re.compile(r"-?\d{19,300}")
+# As results keep them, which have no number for them.
+_NO_NUMBERS = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf", "-infinity": "-inf"}
 Sign = Literal["=", "!=", "<", "<=", ">", ">="]
 _COMPARISON = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 
@@ -221,6 +234,8 @@ def comparison(kind: str, text: str) -> Comparison:
         raise UsageError(
             f"{_quoted(text)} compares {found[3]} by size", hint=f"--{kind} {found[1]}={found[3]}"
         )
+    if sign not in ("=", "!=") and isinstance(value, str) and _HUGE.fullmatch(value):
+        value = float(value)
     return Comparison(kind, found[1], sign, value, found[3])
 
 
@@ -233,7 +248,7 @@ def _literal(text: str) -> str | int | float | bool | None:
     except (ValueError, RecursionError):
         return text
     if isinstance(found, float) and (found != found or abs(found) == float("inf")):
-        return text
+        return _NO_NUMBERS.get(text.casefold(), text)
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) >= 2**63:
         return text
     return found if found is None or isinstance(found, str | int | float | bool) else text

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..runs.digest import Told
+from ..runs.folding import spaced
 from ..runs.indexed import Fact, Piece
 from ..runs.matching import Matcher, Spot
-from ..runs.query import Comparison, Query
+from ..runs.query import Comparison, Query, Term
 from . import indexwriter
 from .asking import Asking
 from .indexwriter import mark, stored, unpacked
+from .stemming import stemmer
 
 LOOKED_AT = 40  # of the candidates, the best: their text is read
 
@@ -66,7 +68,7 @@ def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) 
     """The best first: what has all of it in strong fields, what has all of it, what has some."""
     if not query.groups:
         return newest(con, filters, limit)
-    matcher = Matcher(query)
+    matcher = Matcher(query, stemmer())
     conditions = _conditions(filters) if filters else ("", [])
     ask = Asking(con, query, *conditions)
     out: list[Row] = []
@@ -102,8 +104,7 @@ def _best(
         if row is None or not matcher.literal(row.pieces):
             continue
         weight = score / top + matcher.weight(row.pieces)
-        if not strict:
-            weight += 2.0 * matcher.covered(row.pieces)
+        weight += (1.0 if strict else 2.0) * matcher.covered(row.pieces)
         scored.append((weight, rowid, row))
     scored.sort(key=lambda one: one[:2], reverse=True)
     best = [row for _, _, row in scored[: max(0, limit)]]
@@ -135,21 +136,32 @@ def _conditions(filters: Filters) -> tuple[str, list[Any]]:
     if filters.archived:
         parts.append("r.local = 0")
     for name, comparison in filters.values:
-        condition, given = _compared(comparison)
-        parts.append(f"r.id IN (SELECT run FROM facts WHERE name = ? AND {condition})")
-        values += [name, *given]
+        asked = [
+            (f"SELECT run FROM facts WHERE name = ? AND {condition}", [name, *given])
+            for condition, given in _compared(comparison)
+        ]
+        parts.append(f"r.id IN ({' UNION ALL '.join(sql for sql, _ in asked)})")
+        values += [value for _, given in asked for value in given]
     return " AND ".join(parts), values
 
 
-def _compared(comparison: Comparison) -> tuple[str, list[Any]]:
+# A number beyond 64 bits, which is kept as a text.
+_HUGE = "typeof(value) = 'text' AND length(value) > 18 AND ltrim(value, '-') NOT GLOB '*[^0-9]*'"
+
+
+def _compared(comparison: Comparison) -> Iterator[tuple[str, list[Any]]]:
+    """Conditions, of which one must be met."""
     value, sign = stored(comparison.value), comparison.sign
     same = [value, comparison.text] if comparison.text else [value]
     if sign == "=":
-        return f"value IN ({','.join('?' * len(same))})", same
-    if sign == "!=":
-        return f"value NOT IN ({','.join('?' * len(same))})", same
-    kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
-    return f"value {sign} ? AND typeof(value) IN {kinds}", [value]
+        yield f"value IN ({','.join('?' * len(same))})", same
+    elif sign == "!=":
+        yield f"value NOT IN ({','.join('?' * len(same))})", same
+    elif isinstance(value, str):
+        yield f"value {sign} ? AND typeof(value) = 'text'", [value]
+    else:
+        yield f"value {sign} ? AND typeof(value) IN ('integer', 'real')", [value]
+        yield f"value >= '' AND {_HUGE} AND CAST(value AS REAL) {sign} ?", [value]
 
 
 # Rows.
@@ -224,7 +236,7 @@ def by_failure(
     if len(parts) > 1:
         asked.append((2, " AND ".join(parts), marks))
     if any(letter.isalnum() for letter in said):
-        phrase = said.replace('"', '""')
+        phrase = spaced(said).replace('"', '""')
         literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
         for score, joined in ((2, " OR "), (3, " AND ")):
             given = [f'{{error}} : "{phrase}"', *marks]
@@ -314,6 +326,14 @@ def _told(
 def names(con: sqlite3.Connection, kind: str) -> dict[str, int]:
     found = con.execute("SELECT name, id FROM names WHERE kind = ?", (kind,)).fetchall()
     return {name: int(at) for name, at in found}
+
+
+def is_told(con: sqlite3.Connection, kind: str, name: str) -> bool:
+    """Whether a run has a parameter or result of this name, of whatever kind its value is."""
+    asked = Query(((Term(name, kind, exact=True, quoted=True),),))
+    found = search(con, asked, Filters(), LOOKED_AT)
+    begin = f"{name} = "
+    return any(p.field == kind and p.text.startswith(begin) for row in found for p in row.pieces)
 
 
 def total(con: sqlite3.Connection) -> int:

@@ -214,6 +214,15 @@ def _value_name(con: Any, one: Comparison) -> int:
     known = searching.names(con, f"{one.kind}s")
     if one.name not in known:
         what = "parameter" if one.kind == "param" else "result"
+        inside = sorted(name for name in known if name.startswith(f"{one.name}."))
+        if inside:
+            hint = f"compare what is in it: {', '.join(inside[:8])}"
+            raise UsageError(f"the {what} {one.name!r} is a mapping", hint=hint)
+        if searching.is_told(con, one.kind, one.name):
+            raise UsageError(
+                f"the {what} {one.name!r} is no single value, so it cannot be compared",
+                hint=f"search its text: {one.kind}:{one.name}, or words of it",
+            )
         raise UsageError(f"no run has a {what} {one.name!r}", hint=_near(one.name, known))
     return known[one.name]
 
