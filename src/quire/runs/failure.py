@@ -30,11 +30,11 @@ _AT_FAULT = re.compile(r"^-+>\s*\d+\s?(.*)$", re.MULTILINE)
 
 
 def fingerprint(name: str, value: str) -> str:
-    """Such as `KeyError: <value>`."""
+    """Such as `KeyError: <value>`. Some kernels name an error with its module, most do not."""
     text = plain(value)[:LONGEST].strip()
     for pattern, word in _PARTS:
         text = pattern.sub(word, text)
-    return f"{plain(name)[:200]}: {' '.join(text.split())}"
+    return f"{plain(name)[:200].rpartition('.')[2]}: {' '.join(text.split())}"
 
 
 def from_text(text: str) -> tuple[str, str]:

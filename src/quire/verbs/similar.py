@@ -137,9 +137,9 @@ def _like(
 ) -> list[Row]:
     """Where few failed the same way: those whose error has most of the words that tell it from
     others. A name alone says little, and another name with all of them says much."""
-    mark = failure.mark.partition(": ")[2]
+    name, _, mark = failure.mark.partition(": ")
     words = [w for w in dict.fromkeys(Term(mark).words) if w not in {*COMMON, *PLACES, "s"}][:12]
-    asked = [*Term(failure.name).words[:1], *words]
+    asked = [*Term(name).words[:1], *words]
     if len(have) >= limit or not asked:
         return []
     query = Query(tuple((Term(word, "error"),) for word in asked))
@@ -147,7 +147,7 @@ def _like(
     out = []
     for row in searching.search(con, query, filters, 4 * limit):
         met = sum(word not in row.missing for word in words) / len(words) if words else 1.0
-        named = row.error.partition(":")[0] == failure.name
+        named = row.error.partition(":")[0] == name
         if row.run_id not in known and (met >= 0.5 if named else bool(words) and met >= 0.75):
             out.append(row)
     return out[:limit]
