@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -221,6 +223,31 @@ def test_deleted_or_damaged_it_is_made_anew(filled: Workspace) -> None:
     assert "was made anew" in found.warnings[0]
     assert index_of(filled).path.with_name("index.sqlite.broken").exists()
     assert find(filled, "total").warnings == ()
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+def test_where_nothing_can_be_written_the_index_as_it_is_is_searched(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    before = ids(filled, "total")
+    keep(filled, 5, note="too late for the index")
+    real = os.open
+
+    def refused(path: Any, flags: int, mode: int = 0o777) -> int:
+        if "index." in str(path) and flags & os.O_CREAT:
+            raise OSError(code, os.strerror(code), path)
+        return real(path, flags, mode)
+
+    monkeypatch.setattr("os.open", refused)
+    found = find(filled, "total")
+    assert [hit.run_id for hit in found.hits] == before
+    assert os.strerror(code) in found.warnings[0]
+    assert "1 runs may be missing here" in found.warnings[0]
+    assert status(filled)["behind"] == 1
+    assert digest(filled, since="2026-11-01").runs == 4
+    monkeypatch.undo()
+    assert ids(filled, "late") == [run_id(5)]
+    assert find(filled, "late").warnings == ()
 
 
 def test_damage_behind_the_head_is_found_too(filled: Workspace) -> None:

@@ -46,8 +46,16 @@ class Index:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Raises BadIndex where there is none that can be read."""
-        with self._lock("index.lock", fcntl.LOCK_SH):
-            con = self._connect()
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._lock("index.lock", fcntl.LOCK_SH))
+                con = self._connect()
+            except StorageError as error:
+                if not isinstance(error.__cause__, (OSError, sqlite3.Error)):
+                    raise
+                # A disk that is full or read-only has no room for a lock: then the file as it
+                # stands is read. Who replaces it makes another file.
+                con = self._connect("?immutable=1")
             try:
                 yield con
             except _BAD as error:
@@ -55,11 +63,12 @@ class Index:
             finally:
                 con.close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, how: str = "") -> sqlite3.Connection:
         if not self.path.is_file():
             raise BadIndex("is not there")
         try:
-            con = sqlite3.connect(self.path, isolation_level=None, timeout=PATIENCE)
+            place = f"{self.path.absolute().as_uri()}{how}"
+            con = sqlite3.connect(place, isolation_level=None, timeout=PATIENCE, uri=True)
         except sqlite3.Error as error:
             raise _told(self.path, error) from error
         try:
