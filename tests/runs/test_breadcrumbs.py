@@ -169,6 +169,17 @@ def test_a_digest_says_whether_the_same_passed_or_only_another() -> None:
     assert "passed since in [run-3](run-3)" in text
 
 
+def test_a_digest_says_which_results_differ_by_what_was_given() -> None:
+    march, april = (("month", "03"),), (("month", "04"),)
+    runs = [
+        told(1, results=(("rows", 5),), parameters=march),
+        told(2, results=(("rows", 6),), parameters=april),
+    ]
+    assert "- result rows: 5 → 6 with other parameters ([run-2](run-2))" in digest(runs, str)
+    runs.append(told(3, results=(("rows", 7),), parameters=april))
+    assert "- result rows: 6 → 7 ([run-3](run-3))" in digest(runs, str)
+
+
 def test_a_digest_links_only_to_what_the_archive_has_and_to_no_stranger() -> None:
     text = digest([told(1, local=True, notes=("see www.evil.example",))], lambda _: "broken")
     assert "broken" not in text

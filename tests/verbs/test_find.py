@@ -375,6 +375,8 @@ def test_a_digest_of_the_archive(filled: Workspace) -> None:
     assert digest(filled, since="2026-11-01", task="report").text == made.text
     with pytest.raises(UsageError):
         digest(filled, task="report", write=True)
+    with pytest.raises(UsageError, match="last 30d"):
+        digest(filled, since="90d", write=True)
     assert digest(filled, write=True).place == "reports:DIGEST.md"
     assert git(filled.root, "show", "reports:DIGEST.md").startswith("# Digest of runs")
     assert len(ids(filled)) == 4

@@ -136,8 +136,10 @@ def _learned(runs: Sequence[Told], link: Link) -> Iterator[str]:
             said.setdefault(one_line(note), run)
     for note, run in list(said.items())[:NOTES]:
         yield f"- noted: {escaped(note, 300)} ({_linked(run, link)})"
-    for name, old, new, run in _changes(runs)[:CHANGES]:
-        yield f"- result {escaped(name, 60)}: {_value(old)} → {_value(new)} ({_linked(run, link)})"
+    for name, old, new in _changes(runs)[:CHANGES]:
+        change = f"{_value(dict(old.results)[name])} → {_value(dict(new.results)[name])}"
+        given = "" if _same_given(old, new) else " with other parameters"
+        yield f"- result {escaped(name, 60)}: {change}{given} ({_linked(new, link)})"
 
 
 def _built(runs: Sequence[Told], link: Link) -> Iterator[str]:
@@ -154,17 +156,22 @@ def _built(runs: Sequence[Told], link: Link) -> Iterator[str]:
             return
 
 
-def _changes(runs: Sequence[Told]) -> list[tuple[str, Any, Any, Told]]:
-    """Of each result the last two values that differ; the latest change first."""
-    last: dict[str, Any] = {}
-    changed: dict[str, tuple[str, Any, Any, Told]] = {}
+def _changes(runs: Sequence[Told]) -> list[tuple[str, Told, Told]]:
+    """Of each result the last two runs that differ in it; the latest change first."""
+    last: dict[str, tuple[Any, Told]] = {}
+    changed: dict[str, tuple[str, Told, Told]] = {}
     for run in runs:
         for name, value in run.results:
-            if name in last and last[name] != value:
+            old, before = last.get(name, (value, run))
+            if old != value:
                 changed.pop(name, None)
-                changed[name] = (name, last[name], value, run)
-            last[name] = value
+                changed[name] = (name, before, run)
+            last[name] = value, run
     return list(reversed(changed.values()))
+
+
+def _same_given(one: Told, other: Told) -> bool:
+    return dict(one.parameters) == dict(other.parameters)
 
 
 def _failed(runs: Sequence[Told], link: Link) -> Iterator[str]:
@@ -185,7 +192,7 @@ def _failed(runs: Sequence[Told], link: Link) -> Iterator[str]:
 def _passed(runs: Sequence[Told], failed: Told, link: Link) -> str:
     """That it passed with other parameters does not say that it was mended."""
     later = [run for run in runs if run.outcome == "ok" and run.started > failed.started]
-    same = [run for run in later if dict(run.parameters) == dict(failed.parameters)]
+    same = [run for run in later if _same_given(run, failed)]
     if same:
         return f"passed since in {_linked(same[0], link)}"
     if later:

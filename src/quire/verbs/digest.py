@@ -16,6 +16,7 @@ from .find import asked_of, narrowing, warnings_of
 from .index import Progress, silent
 
 MOST = 20_000  # runs
+USUAL = "7d"
 KEPT = "30d"  # how far back the page in the archive goes
 
 
@@ -30,7 +31,7 @@ class Digest:
 def digest(
     ws: Workspace,
     *,
-    since: str = "7d",
+    since: str = "",
     until: str = "",
     task: str = "",
     write: bool = False,
@@ -38,10 +39,12 @@ def digest(
     progress: Progress = silent,
 ) -> Digest:
     """`write`: the page of the last 30 days, into the archive, where everybody finds it."""
-    if write and (task or until):
-        raise UsageError(f"{DIGEST} is about all tasks, up to now", hint="quire digest --write")
+    if write and (task or since or until):
+        raise UsageError(
+            f"{DIGEST} is about all tasks, the last {KEPT}, up to now", hint="quire digest --write"
+        )
     now = now or datetime.now(UTC)
-    narrow = narrowing(task, KEPT if write else since, until, (), "", (), (), now)
+    narrow = narrowing(task, KEPT if write else since or USUAL, until, (), "", (), (), now)
 
     def ask(con: Any) -> list[Told]:
         # What is kept here only stays here: the page in the archive goes where the archive goes.

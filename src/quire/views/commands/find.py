@@ -239,7 +239,7 @@ def status(app: App, as_json: bool) -> None:
 
 
 @click.command(epilog="Examples: quire digest · quire digest --since 30d --task report · --write")
-@click.option("--since", default="7d", show_default=True, metavar="WHEN", help="How far back.")
+@click.option("--since", default="", metavar="WHEN", help="How far back; 7d if not given.")
 @click.option("--until", default="", metavar="WHEN", help="Up to when.")
 @click.option("--task", default="", metavar="TASK", help="Only runs of this task: path or name.")
 @click.option("--write", is_flag=True, help="Write DIGEST.md, of the last 30 days, to the archive.")
