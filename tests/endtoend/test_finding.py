@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 
 from scratch import Scratch
@@ -82,3 +83,17 @@ def test_a_digest_keeps_the_archive_verified(repo: Scratch) -> None:
     done = repo.quire("verify", "--all")
     assert done.returncode == 1
     assert "step seal" in done.stdout
+
+
+def test_what_no_archive_has_stays_out_of_the_page_in_the_archive(repo: Scratch) -> None:
+    repo.run("notebooks/sum.py")
+    repo.write("notebooks/own.py", "# %%\nfrom quire.runtime import note\nnote('for my eyes')\n")
+    _, told = repo.run("notebooks/own.py", "--no-archive")
+    shown = repo.quire("digest").stdout
+    assert f"for my eyes ({told['run_id']})" in shown
+    assert "wrote reports:DIGEST.md: 1 runs" in repo.quire("digest", "--write").stdout
+    page = repo.git("show", "reports:DIGEST.md")
+    assert "for my eyes" not in page
+    assert "notebooks/sum.py" in page
+    for link in re.findall(r"\]\(([^)]*)\)", page):
+        assert repo.git("cat-file", "-t", f"reports:{link}").strip() == "blob"

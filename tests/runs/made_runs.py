@@ -88,6 +88,7 @@ def ran(
     *,
     run_id: str = RUN,
     fails_at: int | None = None,
+    error: tuple[str, str] = ("ValueError", "no"),
     results: Sequence[tuple[str, Any]] = (),
     warnings: Sequence[str] = (),
     origin: OriginNoted = ORIGIN,
@@ -111,16 +112,17 @@ def ran(
         events.append(CellStarted(cell.id, AT))
         events += [OutputAdded(cell.id, dict(o)) for o in (shown[at] if at < len(shown) else ())]
         if at == fails_at:
-            error = CellError("ValueError", "no", ("Traceback", "ValueError: no"))
-            raised = {"output_type": "error", "ename": "ValueError", "evalue": "no"}
-            events.append(OutputAdded(cell.id, {**raised, "traceback": list(error.traceback)}))
-            events.append(CellFinished(cell.id, "failed", END, 0.5, at + 1, error))
+            name, value = error
+            met = CellError(name, value, ("Traceback", f"{name}: {value}"))
+            raised = {"output_type": "error", "ename": name, "evalue": value}
+            events.append(OutputAdded(cell.id, {**raised, "traceback": list(met.traceback)}))
+            events.append(CellFinished(cell.id, "failed", END, 0.5, at + 1, met))
             outcome = "failed"
             break
         events += [ResultGlued(cell.id, k, "json", v) for k, v in results if at == 0]
         events += [Warned(cell.id, text) for text in warnings if at == 0]
         events.append(CellFinished(cell.id, "ok", END, 0.25, at + 1))
-    events.append(RunFinished(outcome, END, 7.75, "" if outcome == "ok" else "ValueError: no"))
+    events.append(RunFinished(outcome, END, 7.75, "" if outcome == "ok" else ": ".join(error)))
     return fold(events)
 
 

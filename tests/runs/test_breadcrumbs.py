@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -74,7 +75,7 @@ def test_values_inside_results_can_be_compared() -> None:
 )
 def test_what_differs_from_run_to_run_is_no_part_of_a_failure(one: str, other: str) -> None:
     assert fingerprint("E", one) == fingerprint("E", other)
-    assert fingerprint("E", one) != fingerprint("F", one)
+    assert fingerprint("a.b.E", one) == fingerprint("E", one) != fingerprint("F", one)
     assert fingerprint("E", one) != fingerprint("E", f"{one} entirely")
 
 
@@ -82,6 +83,25 @@ def test_a_pasted_traceback_is_known_by_its_last_line() -> None:
     assert from_text("Traceback:\n  File \"x\"\nKeyError: 'a'\n") == ("KeyError", "'a'")
     assert from_text("ZeroDivisionError") == ("ZeroDivisionError", "")
     assert from_text("it is all broken now") == ("", "it is all broken now")
+    assert from_text("") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("pasted", "name", "message"),
+    [
+        ("sqlite3.OperationalError: no such table: x", "OperationalError", "no such table: x"),
+        ("E       KeyError: 'a'", "KeyError", "'a'"),
+        ("  | ValueError: bad\n  +-----", "ValueError", "bad\n+-----"),
+        ("KeyError: 'a'\n\nDuring handling …:\n\na.b.Late: x\nOSError: gone", "OSError", "gone"),
+        ("ValidationError: 2 errors\nname\n  required", "ValidationError",
+         "2 errors\nname\nrequired"),
+        ("pkg.NotFound: no user", "NotFound", "no user"),
+        ("KeyboardInterrupt", "KeyboardInterrupt", ""),
+        ("\x1b[31mKeyError\x1b[0m: 'a'", "KeyError", "'a'"),
+    ],
+)  # fmt: skip
+def test_an_error_is_known_however_it_was_pasted(pasted: str, name: str, message: str) -> None:
+    assert from_text(pasted) == (name, message)
 
 
 def test_the_failing_line_is_the_task_s_own() -> None:
@@ -103,7 +123,7 @@ def test_a_digest_says_what_was_learned_changed_and_failed() -> None:
         told(3, results=(("score", 0.9),), notes=("Nulls come from *EU*",)),
     ]
     text = digest(runs, lambda run_id: f"runs/{run_id}")
-    assert "3 runs of 1 tasks: 2 ok, 1 failed" in text
+    assert "3 runs of 1 task: 2 ok, 1 failed" in text
     assert "- result score: 0.7 → 0.9 ([run-3](runs/run-3))" in text
     assert text.count("Nulls come from \\*EU\\*") == 1
     assert "failed once: KeyError: 'a' (last [run-2](runs/run-2); passed since in [run-3]" in text
@@ -115,9 +135,53 @@ def test_a_digest_is_bounded_and_quotes_nothing_that_means_something() -> None:
     note = "<script>x</script> [a](http://b) \x1b[31m # h\n\n## not a heading"
     runs = [told(n, task=f"t{n}/{'x' * 90}.py", notes=(note * 5,)) for n in range(3000)]
     text = digest(runs, lambda run_id: run_id)
-    assert len(text) <= DIGEST_LONGEST + 2000
+    assert len(text) <= DIGEST_LONGEST
     assert "more runs of" in text
     assert "<script>" not in text
     assert "\x1b" not in text
     assert "\n## not" not in text
     assert digest([], str) == "# Digest of runs\n\nNo runs.\n"
+
+
+def test_a_folder_with_too_many_tasks_is_cut_and_not_left_out() -> None:
+    runs = [
+        told(n, task=f"notebooks/t{n % 40}.py", notes=(f"{n} " + "learned " * 40,))
+        for n in range(600)
+    ]
+    text = digest(runs, lambda run_id: run_id)
+    assert DIGEST_LONGEST * 0.8 < len(text) <= DIGEST_LONGEST
+    assert text.count("\n### ") > 10
+    shown = [int(n) for n in re.findall(r"^- 2026-11-\d\d: (\d+) ok", text, re.MULTILINE)]
+    before = [int(n) for n in re.findall(r"^- before that: (\d+) runs", text, re.MULTILINE)]
+    left = re.search(r"^(\d+) more runs of (\d+) tasks are left out here", text, re.MULTILINE)
+    assert left is not None
+    assert sum(shown) + sum(before) + int(left[1]) == 600
+    assert text.count("\n### ") + int(left[2]) == 40
+
+
+def test_a_digest_says_whether_the_same_passed_or_only_another() -> None:
+    march, april = (("month", "03"),), (("month", "04"),)
+    failed = {"outcome": "failed", "error": "E: x", "failure": "E: x", "parameters": march}
+    runs = [told(1, **failed), told(2, parameters=april)]
+    text = digest(runs, str)
+    assert "passed since with other parameters in [run-2](run-2)" in text
+    text = digest([*runs, told(3, parameters=march)], str)
+    assert "passed since in [run-3](run-3)" in text
+
+
+def test_a_digest_says_which_results_differ_by_what_was_given() -> None:
+    march, april = (("month", "03"),), (("month", "04"),)
+    runs = [
+        told(1, results=(("rows", 5),), parameters=march),
+        told(2, results=(("rows", 6),), parameters=april),
+    ]
+    assert "- result rows: 5 → 6 with other parameters ([run-2](run-2))" in digest(runs, str)
+    runs.append(told(3, results=(("rows", 7),), parameters=april))
+    assert "- result rows: 6 → 7 ([run-3](run-3))" in digest(runs, str)
+
+
+def test_a_digest_links_only_to_what_the_archive_has_and_to_no_stranger() -> None:
+    text = digest([told(1, local=True, notes=("see www.evil.example",))], lambda _: "broken")
+    assert "broken" not in text
+    assert "last run-1\n" in text
+    assert "www.evil" not in text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import UsageError
-from quire.runs.query import LONGEST, comparison, parse, since, until
+from quire.runs.query import LONGEST, comparison, odd_fields, parse, since, until
 
 NOW = datetime(2026, 11, 18, 12, 30, tzinfo=UTC)
 
@@ -96,6 +96,7 @@ def test_what_is_no_comparison_is_refused(text: str) -> None:
 
 def test_times_are_dates_spans_and_words() -> None:
     assert since("2026-11-18", NOW) == datetime(2026, 11, 18, tzinfo=UTC).timestamp()
+    assert until("9999-12-31", NOW) > since("9999-12-31", NOW)
     assert until("2026-11-18", NOW) == datetime(2026, 11, 19, tzinfo=UTC).timestamp()
     assert since("7d", NOW) == datetime(2026, 11, 11, 12, 30, tzinfo=UTC).timestamp()
     assert since("yesterday", NOW) == datetime(2026, 11, 17, tzinfo=UTC).timestamp()
@@ -103,3 +104,27 @@ def test_times_are_dates_spans_and_words() -> None:
     for text in ("soon", "2026-13-01", "99999y"):
         with pytest.raises(UsageError):
             since(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("bogus:x", "fields: title"),
+        ("host:8080", "fields: title"),
+        ("titel:mould", "did you mean title:"),
+        ("Note:mould", "did you mean note:"),
+        ("load -eror:x", "did you mean error:"),
+        ("outcome:failed", "--outcome narrows"),
+    ],
+)
+def test_a_word_before_a_colon_that_is_no_field_is_told(query: str, said: str) -> None:
+    (told,) = odd_fields(parse(query), lambda _: True)
+    assert said in told
+    assert "there is no field" in told
+
+
+def test_what_was_met_as_it_is_written_was_no_field_and_needs_no_word() -> None:
+    assert odd_fields(parse("host:8080"), lambda _: False) == []
+    for text in ("https://x.example/y", "KeyError:x", "C:\\x", "note:x"):
+        assert odd_fields(parse(text), lambda _: True) == []
+    assert odd_fields(parse("titel:x"), lambda _: False) != []

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from made_records import made
 
+from quire.errors import StorageError
 from quire.runs.indexed import Indexed, indexed
 from quire.runs.query import Query, Term, parse
 from quire.runs.record import Record
 from quire.store.index import BadIndex, Index
 from quire.store.indexwriter import VERSION
-from quire.store.searching import Filters, local, search, total
+from quire.store.searching import Filters, local, search, told, total
 
 
 def run(number: int, text: str = "work()") -> Indexed:
@@ -141,3 +142,51 @@ def test_no_query_is_an_error_of_the_database(tmp_path: Path) -> None:
         for text in odd:
             for exact in (False, True):
                 search(con, Query(((Term(text, exact=exact),),)), Filters(), 5)
+
+
+def test_a_byte_that_was_turned_anywhere_is_damage_and_no_crash(tmp_path: Path) -> None:
+    index = filled(tmp_path, [run(n, f"work({n}) + prüfen" * 20) for n in range(40)])
+    whole = index.path.read_bytes()
+    seen = set()
+    for at in range(24, len(whole), 997):
+        for length in (1, 8, 4096):
+            cut = whole[at : at + length]
+            data = whole[:at] + bytes(byte ^ 0xA5 for byte in cut) + whole[at + length :]
+            index.path.write_bytes(data)
+            try:
+                with index.reading() as con:
+                    for query in ("work", "prüfen", "note:x", ""):
+                        search(con, parse(query), Filters(), 50)
+                    told(con, Filters(), 50)
+            except BadIndex as error:
+                seen.add(" ".join(str(error).split()[:3]))
+    assert len(seen) > 1
+
+
+def test_a_row_that_is_gone_is_damage(tmp_path: Path) -> None:
+    index = filled(tmp_path, [run(1)])
+    with sqlite3.connect(index.path) as con:
+        con.execute("DELETE FROM docs")
+    with pytest.raises(BadIndex, match="gone"):
+        found(index, "work")
+
+
+def test_what_is_set_aside_goes_around_a_folder(tmp_path: Path) -> None:
+    index = filled(tmp_path, [run(1)])
+    (tmp_path / "index.sqlite.broken" / "mine").mkdir(parents=True)
+    assert index.set_aside() == "index.sqlite.broken1"
+    assert (tmp_path / "index.sqlite.broken" / "mine").is_dir()
+
+
+def test_half_of_one_does_not_stay_where_there_was_no_room(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+
+    def build() -> None:
+        with index.rebuilding() as writer:
+            writer.con.execute("PRAGMA max_page_count = 60")
+            writer.add(run(n, f"x{n} = {'y' * 300}{n}") for n in range(2_000))
+
+    with pytest.raises(StorageError):
+        build()
+    assert not index.path.with_name("index.sqlite.new").exists()
+    filled(tmp_path, [run(1)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +19,9 @@ from quire.runs.events import NoteAdded
 from quire.store.archive import run_folder
 from quire.verbs.digest import digest
 from quire.verbs.extracting import ahead
-from quire.verbs.find import find, similar
+from quire.verbs.find import find
 from quire.verbs.index import catch_up, index_of, rebuild, status
+from quire.verbs.similar import similar
 from quire.workspace import Workspace
 
 FAILS = TASK.replace('print("total", n)', 'print(frame["user_id"])')
@@ -120,6 +123,78 @@ def test_what_cannot_be_is_said(filled: Workspace, how: dict[str, Any]) -> None:
     assert caught.value.hint
 
 
+def test_a_field_that_is_none_is_told_where_nothing_was_met(filled: Workspace) -> None:
+    keep(filled, 7, note="listens on host:8080")
+    assert find(filled, "host:8080").warnings == ()
+    (said,) = find(filled, "host:9090").warnings
+    assert "no field 'host'" in said
+    found = find(filled, "exporter -notse:nulls")
+    assert [hit.run_id for hit in found.hits] == [run_id(1)]
+    assert "did you mean note" in found.warnings[0]
+
+
+def test_scripts_without_spaces_are_found_by_any_piece(ws: Workspace) -> None:
+    keep(ws, 1, note="在庫モジュールの翻訳が足りない")
+    keep(ws, 2, note="訳を翻す")
+    keep(ws, 3, note="GPU温度が高い")
+    for query in ("翻訳", "翻訳*", "モジュール", "note:在庫", '"の翻訳が"'):
+        (hit,) = find(ws, query).hits
+        assert hit.run_id == run_id(1), query
+        (spot,) = hit.spots
+        ((start, end),) = spot.marks
+        assert spot.snippet[start:end] in query
+    assert ids(ws, "温度") == ids(ws, "GPU") == [run_id(3)]
+    assert ids(ws, "訳翻") == []
+
+
+def test_each_hit_says_where_also_of_other_forms_of_a_word(ws: Workspace) -> None:
+    notes = ["der Schlüssel fehlt", "happy with it", "Schlu\u0308ssel zwei", "written in C++ here"]
+    for n, note in enumerate(notes, 1):
+        keep(ws, n, note=note)
+    asked = {"schlussel": "Schlu\u0308ssel", "happiness": "happy", "^happy": "happy", "c++": "C++"}
+    for query, word in asked.items():
+        hit = find(ws, query).hits[0]
+        (spot,) = (spot for spot in hit.spots if spot.field == "note")
+        ((start, end),) = spot.marks
+        assert spot.snippet[start:end] == word, query
+    assert set(ids(ws, "Schlüssel")) == {run_id(1), run_id(3)}
+    assert ids(ws, "c++") == [run_id(4)]
+    assert find(ws, "happiness zebra").hits[0].missing == ("zebra",)
+
+
+def test_of_runs_that_have_all_words_in_the_code_the_one_that_failed_with_it_is_first(
+    ws: Workspace,
+) -> None:
+    raises = TASK.replace('print("total", n)', "raise LookupError(frame.read_rows())")
+    failed = keep(ws, 1, raises, fails_at=2, error=("LookupError", "no rows"))
+    for n in range(2, 8):
+        keep(ws, n, raises)
+    assert ids(ws, "frame.read_rows LookupError")[0] == failed
+
+
+def test_numbers_beyond_64_bits_and_what_is_no_number_are_compared(ws: Workspace) -> None:
+    keep(ws, 1, results=[("big", 2**70), ("loss", "nan")])
+    keep(ws, 2, results=[("big", -(2**70)), ("loss", 0.5)])
+    keep(ws, 3, results=[("big", 7), ("loss", 0.7)])
+    assert ids(ws, results=["big>5"]) == [run_id(3), run_id(1)]
+    assert ids(ws, results=[f"big>={2**70}"]) == ids(ws, results=[f"big={2**70}"]) == [run_id(1)]
+    assert ids(ws, results=["big<-9223372036854775808"]) == [run_id(2)]
+    assert ids(ws, results=["loss=NaN"]) == [run_id(1)]
+    assert ids(ws, results=["loss>0"]) == [run_id(3), run_id(2)]
+
+
+def test_a_value_that_cannot_be_compared_is_not_said_to_be_missing(ws: Workspace) -> None:
+    keep(ws, 1, results=[("pods", ["api", "db"]), ("metrics", {"f1": 0.5, "by": {"eu": 1}})])
+    with pytest.raises(UsageError, match="'pods' is no single value") as caught:
+        find(ws, results=["pods=api"])
+    assert "result:pods" in str(caught.value.hint)
+    with pytest.raises(UsageError, match="'metrics' is a mapping") as caught:
+        find(ws, results=["metrics>0.4"])
+    assert "metrics.by.eu, metrics.f1" in str(caught.value.hint)
+    with pytest.raises(UsageError, match="no run has a result 'pod'"):
+        find(ws, results=["pod=api"])
+
+
 def test_the_index_follows_the_archive(filled: Workspace) -> None:
     assert catch_up(filled).added == 4
     assert catch_up(filled).added == 0
@@ -148,6 +223,31 @@ def test_deleted_or_damaged_it_is_made_anew(filled: Workspace) -> None:
     assert "was made anew" in found.warnings[0]
     assert index_of(filled).path.with_name("index.sqlite.broken").exists()
     assert find(filled, "total").warnings == ()
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+def test_where_nothing_can_be_written_the_index_as_it_is_is_searched(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    before = ids(filled, "total")
+    keep(filled, 5, note="too late for the index")
+    real = os.open
+
+    def refused(path: Any, flags: int, mode: int = 0o777) -> int:
+        if "index." in str(path) and flags & os.O_CREAT:
+            raise OSError(code, os.strerror(code), path)
+        return real(path, flags, mode)
+
+    monkeypatch.setattr("os.open", refused)
+    found = find(filled, "total")
+    assert [hit.run_id for hit in found.hits] == before
+    assert os.strerror(code) in found.warnings[0]
+    assert "1 runs may be missing here" in found.warnings[0]
+    assert status(filled)["behind"] == 1
+    assert digest(filled, since="2026-11-01").runs == 4
+    monkeypatch.undo()
+    assert ids(filled, "late") == [run_id(5)]
+    assert find(filled, "late").warnings == ()
 
 
 def test_damage_behind_the_head_is_found_too(filled: Workspace) -> None:
@@ -203,6 +303,51 @@ def test_what_failed_alike_and_what_mended_it(filled: Workspace) -> None:
     assert first.hit.run_id == run_id(2)
 
 
+def failing(ws: Workspace, number: int, name: str, value: str, source: str = FAILS) -> str:
+    return keep(ws, number, source, fails_at=2, error=(name, value))
+
+
+def alike(ws: Workspace, what: str, **how: Any) -> list[tuple[str, str]]:
+    return [(one.hit.run_id, one.why) for one in similar(ws, what, **how).runs]
+
+
+def test_who_said_the_same_to_the_word_comes_before_newer_ones(ws: Workspace) -> None:
+    mine = failing(ws, 1, "KeyError", "'user_id'")
+    for n in range(2, 20):
+        failing(ws, n, "KeyError", f"'column {n}'")
+    assert alike(ws, "KeyError: 'user_id'", limit=1) == [(mine, "the same error")]
+    assert alike(ws, "KeyError: 'nobody'", limit=1) == [(run_id(19), "the same error")]
+
+
+def test_an_error_is_found_with_its_module_without_its_name_and_with_what_follows(
+    ws: Workspace,
+) -> None:
+    one = failing(ws, 1, "OperationalError", "no such column: currency")
+    failing(ws, 2, "OperationalError", "database is locked")
+    failing(ws, 3, "TypeError", "type NoneType has no method round")
+    for pasted in (
+        "sqlite3.OperationalError: no such column: currency",
+        "OperationalError: no such column: currency\n12:00:01 the job ended with status 1",
+    ):
+        assert alike(ws, pasted) == [(one, "the same error")], pasted
+    for pasted in ("no such column: currency", "error: no such column: total, currency"):
+        assert alike(ws, pasted) == [(one, "an error like it")], pasted
+    assert alike(ws, "TypeError: unsupported operand type(s) for *: 'a' and 'b'") == []
+    assert alike(ws, "TypeError") == [(run_id(3), "an error like it")]
+
+
+def test_what_passed_with_other_parameters_has_mended_nothing(ws: Workspace) -> None:
+    failing(ws, 1, "ValueError", "no")
+    keep(ws, 2, FAILS, parameters={"n": 5})
+    (one,) = similar(ws, "ValueError: no").runs
+    assert one.fix is not None
+    assert one.fix.run_id == run_id(2)
+    keep(ws, 3, MENDED)
+    (one,) = similar(ws, "ValueError: no").runs
+    assert one.fix is not None
+    assert (one.fix.run_id, one.fix.diff != "", dict(one.fix.parameters)) == (run_id(3), True, {})
+
+
 def test_only_failures_have_the_like(filled: Workspace) -> None:
     with pytest.raises(UsageError, match="did not fail"):
         similar(filled, run_id(1))
@@ -230,6 +375,8 @@ def test_a_digest_of_the_archive(filled: Workspace) -> None:
     assert digest(filled, since="2026-11-01", task="report").text == made.text
     with pytest.raises(UsageError):
         digest(filled, task="report", write=True)
+    with pytest.raises(UsageError, match="last 30d"):
+        digest(filled, since="90d", write=True)
     assert digest(filled, write=True).place == "reports:DIGEST.md"
     assert git(filled.root, "show", "reports:DIGEST.md").startswith("# Digest of runs")
     assert len(ids(filled)) == 4

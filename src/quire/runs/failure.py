@@ -19,25 +19,35 @@ _PARTS = (
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "<id>"),
     (re.compile(r"(?<![A-Za-z_])[-+]?\d[\d_,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"), "<number>"),
 )  # fmt: skip
+PLACES = frozenset(word.strip("<>") for _, word in _PARTS)  # what stands for what differs
 _NAME = re.compile(r"([A-Za-z_][\w.]*)\s*(?::\s*(.*))?", re.DOTALL)
+_ERROR = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|StopIteration|Group)\s*(?::|$)"
+)
+# What pytest and groups of exceptions put before a line.
+_MARGIN = re.compile(r"^(?:E   +|[\s|]+)|\s+$")
 _AT_FAULT = re.compile(r"^-+>\s*\d+\s?(.*)$", re.MULTILINE)
 
 
 def fingerprint(name: str, value: str) -> str:
-    """Such as `KeyError: <value>`."""
+    """Such as `KeyError: <value>`. Some kernels name an error with its module, most do not."""
     text = plain(value)[:LONGEST].strip()
     for pattern, word in _PARTS:
         text = pattern.sub(word, text)
-    return f"{plain(name)[:200]}: {' '.join(text.split())}"
+    return f"{plain(name)[:200].rpartition('.')[2]}: {' '.join(text.split())}"
 
 
 def from_text(text: str) -> tuple[str, str]:
-    """Name and message, from what a person pasted: the last line of a traceback counts."""
-    lines = [line.strip() for line in plain(text).strip().split("\n") if line.strip()]
-    found = _NAME.fullmatch(lines[-1]) if lines else None
+    """Name and message, from what a person pasted: of a traceback the last error counts, with what
+    stands behind it. As runs keep it, a name has no module before it."""
+    lines = [_MARGIN.sub("", line) for line in plain(text).split("\n")]
+    lines = [line for line in lines if line.strip()]
+    errors = [at for at, line in enumerate(lines) if _ERROR.match(line)]
+    at = errors[-1] if errors else len(lines) - 1
+    found = _NAME.fullmatch("\n".join(lines[at:])) if lines else None
     if found is None:
         return "", " ".join(lines)
-    return found[1], (found[2] or "").strip()
+    return found[1].rpartition(".")[2], (found[2] or "").strip()
 
 
 def failing_line(record: Record) -> str:

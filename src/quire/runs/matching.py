@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from .fields import WEIGHTS
+from .folding import bare, bare_with_places
 from .indexed import Piece
 from .query import Query, Term
 from .summary import one_line
@@ -31,8 +32,10 @@ class Spot:
 class Matcher:
     """One query, made ready for many runs."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, stem: Callable[[str], str] = str.casefold) -> None:
+        """`stem` is what the index takes a word for."""
         self.query = query
+        self._stem = stem
         self._whole = _flat(query.whole) if len(query.whole) > 3 else ""
         self._terms = query.terms
         self._needles = [_needle(term) for term in self._terms]
@@ -56,8 +59,13 @@ class Matcher:
         found = self._looked.get(id(piece))
         if found is None:
             text = _flat(piece.text)
+            plain = bare(text)
             terms = enumerate(zip(self._terms, self._needles, strict=True))
-            inside = tuple(at for at, (t, n) in terms if _fits(t, piece) and n in text)
+            inside = tuple(
+                at
+                for at, (term, needle) in terms
+                if _fits(term, piece) and needle in (text if term.exact else plain)
+            )
             found = self._looked[id(piece)] = (piece, text, inside)
         return found
 
@@ -82,7 +90,22 @@ class Matcher:
 
     def missing(self, pieces: Sequence[Piece]) -> tuple[str, ...]:
         best = self._best(pieces)
-        return tuple(term.text for at, term in enumerate(self._terms) if at not in best)
+        lacking = [(at, term) for at, term in enumerate(self._terms) if at not in best]
+        return tuple(
+            term.text for at, term in lacking if not any(self._kin(at, piece) for piece in pieces)
+        )
+
+    def _kin(self, at: int, piece: Piece) -> list[tuple[int, int]]:
+        """Where words stand that the index takes for the same, such as `happy` for `happiness`."""
+        term = self._terms[at]
+        word = bare(term.text)
+        if term.exact or term.prefix or not _fits(term, piece) or not _WORD.fullmatch(word):
+            return []
+        text, places = bare_with_places(piece.text)
+        wanted = self._stem(word)
+        begins = re.compile(rf"(?<![^\W_]){re.escape(word[:2])}[^\W_]*", re.IGNORECASE)
+        found = (m for m in begins.finditer(text) if self._stem(m[0]) == wanted)
+        return [(places[m.start()], places[m.end()]) for m in islice(found, MARKS)]
 
     def covered(self, pieces: Sequence[Piece]) -> float:
         """The share of its terms that are there, those in strong fields counting more."""
@@ -91,8 +114,11 @@ class Matcher:
 
     def spots(self, pieces: Iterable[Piece], most: int = 3) -> tuple[Spot, ...]:
         scored = []
-        for at, piece in enumerate(pieces):
-            marks = self._marks(piece) if self._look(piece)[2] else []
+        marked = [(p, self._marks(p) if self._look(p)[2] else []) for p in pieces]
+        seen = {which for _, marks in marked for which, _, _ in marks}
+        unseen = [at for at in range(len(self._terms)) if at not in seen]
+        for at, (piece, marks) in enumerate(marked):
+            marks += [(which, *place) for which in unseen for place in self._kin(which, piece)]
             if marks:
                 terms = len({which for which, _, _ in marks})
                 whole = 5.0 if self._whole and self._whole in self._look(piece)[1] else 0.0
@@ -109,9 +135,13 @@ class Matcher:
 
     def _marks(self, piece: Piece) -> list[tuple[int, int, int]]:
         found = []
+        plain, places = bare_with_places(piece.text)
         for which in self._look(piece)[2]:
-            for match in islice(self._patterns[which].finditer(piece.text), MARKS):
-                found.append((which, match.start(), match.end()))
+            exact = self._terms[which].exact
+            text = piece.text if exact else plain
+            for match in islice(self._patterns[which].finditer(text), MARKS):
+                start, end = match.span()
+                found.append((which, start, end) if exact else (which, places[start], places[end]))
         return found
 
 
@@ -128,9 +158,10 @@ def _flat(text: str) -> str:
 def _needle(term: Term) -> str:
     """What a text that has it holds; a text that holds it may still have another word."""
     text = _flat(term.text)
-    if term.exact or term.prefix or not _WORD.fullmatch(text):
+    if term.exact:
         return text
-    return _stem(text)
+    text = bare(text)
+    return text if term.prefix or not _WORD.fullmatch(text) else _stem(text)
 
 
 def _stem(word: str) -> str:
@@ -143,7 +174,7 @@ def _pattern(term: Term) -> re.Pattern[str]:
         words = map(re.escape, term.text.split())
         return re.compile(r"\s+".join(words), re.IGNORECASE)
     parts = []
-    for word in _WORD.findall(term.text):
+    for word in _WORD.findall(bare(term.text)):
         if term.prefix:
             parts.append(re.escape(word) + r"[^\W_]*")
             continue

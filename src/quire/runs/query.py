@@ -8,26 +8,32 @@ Words stand for runs that have all of them. A word with punctuation inside it (`
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ..errors import UsageError
 from .building import SECTIONS
 from .fields import ALIASES, NAMES
+from .folding import is_unspaced
 from .printed import scrubbed
 
 LONGEST = 1_000  # characters
 MOST = 32  # words
 FIELD_HINT = f"fields: {', '.join((*NAMES, *SECTIONS))}"
+OPTIONS = ("task", "since", "until", "outcome", "who", "like")  # narrow too, and are no fields
 _OPERATORS = frozenset({"AND", "OR", "NOT", "-", "&", "|", "&&", "||"})
 _PIECE = re.compile(
     r"(?P<minus>-(?=[^\s\d-]))?(?:(?P<field>[a-z]+):(?=\S))?"
     r'(?:"(?P<quoted>[^"]*)"?|(?P<word>\S+))'
 )
+_NAMED = re.compile(r"-?([A-Za-z]{2,}):(?!//)\S")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,3}(?:\+\+|#)")  # C++, C#: what is behind tells it from C
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _LETTERS = re.compile(r"[^\W_]+")
 _INNER = re.compile(r"[^\W_][\W_]+[^\W_]")
 # Words that say nothing of a run. Left out where others remain.
@@ -47,6 +53,7 @@ class Term:
     excluded: bool = False
     quoted: bool = False
     of: str = ""  # in the result of this name only
+    named: str = ""  # stands before a colon, and is no field: it is looked for as it is written
 
     @property
     def words(self) -> list[str]:
@@ -75,7 +82,7 @@ def parse(text: str) -> Query:
     text = scrubbed(text).replace("\0", " ")
     groups: list[tuple[Term, ...]] = []
     excluded: list[Term] = []
-    joined, negated, pieces = False, False, 0
+    joined, negated = False, False
     for piece in _PIECE.finditer(text):
         raw = piece[0]
         if raw in _OPERATORS:
@@ -83,7 +90,8 @@ def parse(text: str) -> Query:
             negated = negated or raw == "NOT"
             continue
         term = _term(piece)
-        pieces += 1
+        if not (term.field or term.quoted) and (named := _NAMED.match(raw)):
+            term = replace(term, named=named[1])
         if not term.words:
             continue  # only punctuation
         if term.excluded or negated:
@@ -140,14 +148,46 @@ def _word(text: str, field: str, minus: bool) -> Term:
     prefix = text.endswith("*")
     # What only surrounds a word belongs to the sentence; what stands before a path to the path.
     bare = text.strip("*,;:!?()[]{}<>\"'`").rstrip(".")
-    exact = bool(_INNER.search(bare)) or (bare[:1] in "/._@$~" and bool(_LETTERS.search(bare)))
+    if is_unspaced(bare):  # any piece of such a text is found, with or without an asterisk
+        return Term(bare, field, exact=True, excluded=minus)
+    exact = (
+        bool(_INNER.search(bare))
+        or (bare[:1] in "/._@$~" and bool(_LETTERS.search(bare)))
+        or _LANGUAGE.fullmatch(bare) is not None
+    )
     if prefix and len(bare) == 1:
         raise UsageError(f"{text!r} is too short a beginning", hint="two letters or more before *")
+    bare = bare if exact else _EDGES.sub("", bare)
     return Term(bare, field, prefix=prefix, exact=exact and not prefix, excluded=minus)
 
 
+def odd_fields(query: Query, missing: Callable[[str], bool]) -> list[str]:
+    """What is said of words before a colon that are no field: of those that look like one, and of
+    those that were not met as they are written. `missing` says that of a term's text."""
+    known = (*NAMES, *SECTIONS, *ALIASES)
+    said = []
+    for term in (*query.terms, *query.excluded):
+        if not term.named:
+            continue
+        meant = difflib.get_close_matches(term.named.casefold(), known, 1, 0.8)
+        # With a capital it is an error's name, or the first word of a line.
+        unmet = term.named.islower() and not term.excluded and missing(term.text)
+        if meant:
+            hint = f"did you mean {meant[0]}:?"
+        elif term.named in OPTIONS:
+            hint = f"--{term.named} narrows by that"
+        elif unmet:
+            hint = FIELD_HINT
+        else:
+            continue
+        said.append(
+            f"there is no field {term.named!r}: {term.text} was looked for as it is; {hint}"
+        )
+    return list(dict.fromkeys(said))
+
+
 def _but(term: Term, *, excluded: bool) -> Term:
-    return Term(term.text, term.field, term.prefix, term.exact, excluded, term.quoted)
+    return replace(term, excluded=excluded)
 
 
 def _without_common(groups: Sequence[tuple[Term, ...]]) -> tuple[tuple[Term, ...], ...]:
@@ -164,6 +204,9 @@ def _quoted(text: str) -> str:
 
 # Comparisons.
 
+_HUGE = re.compile(r"-?\d{19,300}")
+# As results keep them, which have no number for them.
+_NO_NUMBERS = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf", "-infinity": "-inf"}
 Sign = Literal["=", "!=", "<", "<=", ">", ">="]
 _COMPARISON = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 
@@ -191,6 +234,8 @@ def comparison(kind: str, text: str) -> Comparison:
         raise UsageError(
             f"{_quoted(text)} compares {found[3]} by size", hint=f"--{kind} {found[1]}={found[3]}"
         )
+    if sign not in ("=", "!=") and isinstance(value, str) and _HUGE.fullmatch(value):
+        value = float(value)
     return Comparison(kind, found[1], sign, value, found[3])
 
 
@@ -203,7 +248,7 @@ def _literal(text: str) -> str | int | float | bool | None:
     except (ValueError, RecursionError):
         return text
     if isinstance(found, float) and (found != found or abs(found) == float("inf")):
-        return text
+        return _NO_NUMBERS.get(text.casefold(), text)
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) >= 2**63:
         return text
     return found if found is None or isinstance(found, str | int | float | bool) else text
@@ -223,9 +268,9 @@ def since(text: str, now: datetime) -> float:
 
 def until(text: str, now: datetime) -> float:
     """A date means to its end."""
-    found = _time(text, now)
+    found = _time(text, now).timestamp()
     whole_day = _DAY.fullmatch(text.strip()) or text.strip() in ("today", "yesterday")
-    return (found + timedelta(days=1)).timestamp() if whole_day else found.timestamp()
+    return found + _SPANS["d"] if whole_day else found
 
 
 def _time(text: str, now: datetime) -> datetime:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..runs.fields import OWN, SHARED, STRONG, WEIGHTS
+from ..runs.folding import spaced
 from ..runs.query import Query, Term
 
 CANDIDATES = 400  # of one way to meet a query, the newest
@@ -163,7 +164,7 @@ def _group(group: Sequence[Term], names: Sequence[str]) -> str:
     for term in group:
         fields = [name for name in names if not term.field or name == term.field]
         if fields:
-            words = term.text.replace('"', '""').replace("\0", " ")
+            words = spaced(term.text).replace('"', '""').replace("\0", " ")
             text = f'"{words}"' + ("*" if term.prefix else "")
             parts.append(f"({{{' '.join(fields)}}} : {text})")
     return f"({' OR '.join(parts)})" if len(parts) > 1 else "".join(parts)

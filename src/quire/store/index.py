@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -25,6 +27,8 @@ PATIENCE = 30.0  # seconds to wait for others that have the index open
 # Bytes of words that are held before they are written. Less of them, more often written, is sooner
 # seen by others; more makes fewer parts, which need not be merged.
 _USUAL, _GATHERED = 1 << 20, 1 << 26
+# The second comes of a text in the file that sqlite3 would have told.
+_BAD = (sqlite3.DatabaseError, UnicodeDecodeError)
 _SIDES = ("", "-wal", "-shm", "-journal")
 
 
@@ -42,34 +46,38 @@ class Index:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Raises BadIndex where there is none that can be read."""
-        with self._lock("index.lock", fcntl.LOCK_SH):
-            con = self._connect()
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._lock("index.lock", fcntl.LOCK_SH))
+                con = self._connect()
+            except StorageError as error:
+                if not isinstance(error.__cause__, (OSError, sqlite3.Error)):
+                    raise
+                # A disk that is full or read-only has no room for a lock: then the file as it
+                # stands is read. Who replaces it makes another file.
+                con = self._connect("?immutable=1")
             try:
                 yield con
-            except sqlite3.OperationalError as error:
-                raise _said(self.path, error) from error
-            except sqlite3.DatabaseError as error:
-                raise BadIndex(f"is damaged: {error}") from error
+            except _BAD as error:
+                raise _told(self.path, error) from error
             finally:
                 con.close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, how: str = "") -> sqlite3.Connection:
         if not self.path.is_file():
             raise BadIndex("is not there")
         try:
-            con = sqlite3.connect(self.path, isolation_level=None, timeout=PATIENCE)
+            place = f"{self.path.absolute().as_uri()}{how}"
+            con = sqlite3.connect(place, isolation_level=None, timeout=PATIENCE, uri=True)
         except sqlite3.Error as error:
-            raise _said(self.path, error) from error
+            raise _told(self.path, error) from error
         try:
             con.execute("PRAGMA cache_size = -32768")
             (application,) = con.execute("PRAGMA application_id").fetchone()
             (version,) = con.execute("PRAGMA user_version").fetchone()
-        except sqlite3.OperationalError as error:
+        except _BAD as error:
             con.close()
-            raise _said(self.path, error) from error
-        except sqlite3.DatabaseError as error:
-            con.close()
-            raise BadIndex(f"is damaged: {error}") from error
+            raise _told(self.path, error) from error
         if application != APPLICATION:
             con.close()
             raise BadIndex("is not one of Quire's")
@@ -116,17 +124,21 @@ class Index:
                 con.execute("PRAGMA locking_mode = NORMAL")
                 con.execute("PRAGMA journal_mode = WAL")
                 con.close()
-            except sqlite3.OperationalError as error:
-                raise _said(new, error) from error
-            finally:
+            except BaseException as error:
                 con.close()
+                _remove(new)  # half of one is of no use, and the disk may be full
+                if isinstance(error, sqlite3.OperationalError):
+                    raise _said(new, error) from error
+                raise
             with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
                 _remove(self.path)
                 os.replace(new, self.path)
 
     def set_aside(self) -> str:
         """What cannot be read makes room, and can still be looked at."""
-        aside = self.path.with_name(f"{self.path.name}.broken")
+        names = (f"{self.path.name}.broken{n or ''}" for n in itertools.count())
+        # A folder that somebody made there stays: it may hold anything.
+        aside = next(p for p in map(self.path.with_name, names) if p.is_symlink() or not p.is_dir())
         with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
             if not self.path.exists():
                 return ""
@@ -178,7 +190,28 @@ def _remove(path: Path) -> None:
         Path(f"{path}{side}").unlink(missing_ok=True)
 
 
-def _said(path: Path, error: sqlite3.Error) -> StorageError:
+# What the file is not to blame for: another one would fare no better.
+_OUTSIDE = {
+    sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_AUTH,
+}  # fmt: skip
+_DAMAGE = re.compile("unsupported file format|no such (table|column)|malformed|vtable|corrupt")
+
+
+def _told(path: Path, error: Exception) -> StorageError | BadIndex:
+    """Damage has many codes, and a text that is no UTF-8 has none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_ERROR:  # of any kind; a wrong question is no reason for a new file
+        outside = not _DAMAGE.search(str(error))
+    else:
+        outside = code is not None and code & 0xFF in _OUTSIDE
+    if outside:
+        return _said(path, error)
+    return BadIndex(f"is damaged: {error}")
+
+
+def _said(path: Path, error: Exception) -> StorageError:
     text = str(error)
     if "fts5" in text:
         return StorageError(

@@ -18,11 +18,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..runs.fields import OWN, SHARED
+from ..runs.folding import spaced
 from ..runs.indexed import Fact, Indexed, Piece, Source, moment
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x71726478
-_TOKENS = "content='', tokenize='porter unicode61 remove_diacritics 2'"
+TOKENIZER = "tokenize='porter unicode61 remove_diacritics 2'"
+_TOKENS = f"content='', {TOKENIZER}"
 SCHEMA = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE names(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL,
@@ -220,7 +222,7 @@ def _columns(pieces: Iterable[Piece], names: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, list[str]] = {name: [] for name in names}
     for piece in pieces:
         found[piece.field].append(piece.text)
-    return tuple(_clean("\n".join(texts)) for texts in found.values())
+    return tuple(_clean(spaced("\n".join(texts))) for texts in found.values())
 
 
 def _listed(pieces: Sequence[Piece]) -> list[tuple[str, str, str]]:
@@ -237,7 +239,10 @@ def _packed(value: Any) -> bytes:
 
 
 def unpacked(body: bytes) -> Any:
-    return json.loads(zlib.decompress(body))
+    try:
+        return json.loads(zlib.decompress(body))
+    except (zlib.error, ValueError, TypeError, RecursionError) as error:
+        raise sqlite3.DatabaseError(f"a text in it cannot be read: {error}") from error
 
 
 def pieces(told: Iterable[Sequence[str]]) -> list[Piece]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..runs.digest import Told
+from ..runs.folding import spaced
 from ..runs.indexed import Fact, Piece
 from ..runs.matching import Matcher, Spot
-from ..runs.query import Comparison, Query
+from ..runs.query import Comparison, Query, Term
 from . import indexwriter
 from .asking import Asking
 from .indexwriter import mark, stored, unpacked
+from .stemming import stemmer
 
 LOOKED_AT = 40  # of the candidates, the best: their text is read
 
@@ -27,6 +29,7 @@ class Filters:
     outcomes: tuple[str, ...] = ()
     since: float | None = None
     until: float | None = None
+    archived: bool = False  # not those that are in this folder only
     values: tuple[tuple[int, Comparison], ...] = ()  # the name's number, and what it must be
 
     def __bool__(self) -> bool:
@@ -56,12 +59,16 @@ class Row:
     spots: tuple[Spot, ...] = ()
     missing: tuple[str, ...] = ()  # words of the query that it does not have
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {fact.name: fact.value for fact in self.facts if fact.kind == "param"}
+
 
 def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) -> list[Row]:
     """The best first: what has all of it in strong fields, what has all of it, what has some."""
     if not query.groups:
         return newest(con, filters, limit)
-    matcher = Matcher(query)
+    matcher = Matcher(query, stemmer())
     conditions = _conditions(filters) if filters else ("", [])
     ask = Asking(con, query, *conditions)
     out: list[Row] = []
@@ -97,8 +104,7 @@ def _best(
         if row is None or not matcher.literal(row.pieces):
             continue
         weight = score / top + matcher.weight(row.pieces)
-        if not strict:
-            weight += 2.0 * matcher.covered(row.pieces)
+        weight += (1.0 if strict else 2.0) * matcher.covered(row.pieces)
         scored.append((weight, rowid, row))
     scored.sort(key=lambda one: one[:2], reverse=True)
     best = [row for _, _, row in scored[: max(0, limit)]]
@@ -127,22 +133,35 @@ def _conditions(filters: Filters) -> tuple[str, list[Any]]:
     if filters.until is not None:
         parts.append("r.started < ?")
         values.append(filters.until)
+    if filters.archived:
+        parts.append("r.local = 0")
     for name, comparison in filters.values:
-        condition, given = _compared(comparison)
-        parts.append(f"r.id IN (SELECT run FROM facts WHERE name = ? AND {condition})")
-        values += [name, *given]
+        asked = [
+            (f"SELECT run FROM facts WHERE name = ? AND {condition}", [name, *given])
+            for condition, given in _compared(comparison)
+        ]
+        parts.append(f"r.id IN ({' UNION ALL '.join(sql for sql, _ in asked)})")
+        values += [value for _, given in asked for value in given]
     return " AND ".join(parts), values
 
 
-def _compared(comparison: Comparison) -> tuple[str, list[Any]]:
+# A number beyond 64 bits, which is kept as a text.
+_HUGE = "typeof(value) = 'text' AND length(value) > 18 AND ltrim(value, '-') NOT GLOB '*[^0-9]*'"
+
+
+def _compared(comparison: Comparison) -> Iterator[tuple[str, list[Any]]]:
+    """Conditions, of which one must be met."""
     value, sign = stored(comparison.value), comparison.sign
     same = [value, comparison.text] if comparison.text else [value]
     if sign == "=":
-        return f"value IN ({','.join('?' * len(same))})", same
-    if sign == "!=":
-        return f"value NOT IN ({','.join('?' * len(same))})", same
-    kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
-    return f"value {sign} ? AND typeof(value) IN {kinds}", [value]
+        yield f"value IN ({','.join('?' * len(same))})", same
+    elif sign == "!=":
+        yield f"value NOT IN ({','.join('?' * len(same))})", same
+    elif isinstance(value, str):
+        yield f"value {sign} ? AND typeof(value) = 'text'", [value]
+    else:
+        yield f"value {sign} ? AND typeof(value) IN ('integer', 'real')", [value]
+        yield f"value >= '' AND {_HUGE} AND CAST(value AS REAL) {sign} ?", [value]
 
 
 # Rows.
@@ -158,7 +177,7 @@ def read(con: sqlite3.Connection, rowid: int, sources: dict[int, Any] | None = N
     head = con.execute(_RUN + "WHERE r.id = ?", (rowid,)).fetchone()
     if head is None:
         return None
-    (body,) = con.execute("SELECT body FROM docs WHERE id = ?", (rowid,)).fetchone()
+    body = _body(con, "docs", rowid)
     summary, parent, error, line, pieces, facts = unpacked(body)
     cells, source = _read_source(con, head[9], {} if sources is None else sources)
     return Row(
@@ -183,10 +202,16 @@ def read(con: sqlite3.Connection, rowid: int, sources: dict[int, Any] | None = N
 
 def _read_source(con: sqlite3.Connection, at: int, known: dict[int, Any]) -> Any:
     if at not in known:
-        (body,) = con.execute("SELECT body FROM sources WHERE id = ?", (at,)).fetchone()
-        cells, source = unpacked(body)
+        cells, source = unpacked(_body(con, "sources", at))
         known[at] = tuple((cell, title) for cell, title in cells), indexwriter.pieces(source)
     return known[at]
+
+
+def _body(con: sqlite3.Connection, table: str, at: int) -> Any:
+    found = con.execute(f"SELECT body FROM {table} WHERE id = ?", (at,)).fetchone()
+    if found is None:
+        raise sqlite3.DatabaseError(f"a row of {table} is gone")
+    return found[0]
 
 
 def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Row]:
@@ -196,32 +221,55 @@ def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Row]:
 
 
 def by_failure(
-    con: sqlite3.Connection, error: str, line: str, filters: Filters, limit: int
+    con: sqlite3.Connection, error: str, line: str, said: str, filters: Filters, limit: int
 ) -> list[Row]:
-    """Runs that failed with the same words, or at the same line; both first, then the newest."""
-    conditions, values = _conditions(filters)
+    """Runs that failed with the same words, or at the same line; both first, then the newest.
+    `said` is all that it said: who said the same to the word comes before who said it of
+    another value."""
+    where, values = _conditions(filters)
     same = [("error", mark(error)), ("line", mark(line))]
-    parts = [f"(r.{column} = ?)" for column, number in same if number is not None]
+    parts = {f"r.{column} = ?": number for column, number in same if number is not None}
     if not parts:
         return []
-    numbers = [number for _, number in same if number is not None]
+    marks = list(parts.values())
+    asked: list[tuple[int, str, list[Any]]] = [(1, part, [n]) for part, n in parts.items()]
+    if len(parts) > 1:
+        asked.append((2, " AND ".join(parts), marks))
+    if any(letter.isalnum() for letter in said):
+        phrase = spaced(said).replace('"', '""')
+        literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
+        for score, joined in ((2, " OR "), (3, " AND ")):
+            given = [f'{{error}} : "{phrase}"', *marks]
+            asked.append((score, f"{literal} AND ({joined.join(parts)})", given))
     found: dict[int, tuple[int, float]] = {}
-    for part, number in zip(parts, numbers, strict=True):
-        sql = f"SELECT r.id, r.started FROM runs r WHERE {part} AND {conditions} ORDER BY r.started DESC LIMIT ?"  # noqa: E501 - ours
-        for at, started in con.execute(sql, (number, *values, 4 * limit)):
-            found[at] = (found.get(at, (0, 0.0))[0] + 1, started)
+    for score, condition, given in asked:
+        sql = f"SELECT r.id, r.started FROM runs r WHERE {condition} AND {where} ORDER BY r.started DESC LIMIT ?"  # noqa: E501 - ours
+        for at, started in con.execute(sql, (*given, *values, 4 * limit)):
+            found[at] = max(found.get(at, (0, 0.0)), (score, started))
     best = sorted(found, key=lambda at: (found[at], at), reverse=True)
     return _rows(con, best[:limit])
 
 
+LATER = 40  # runs that passed, of which one is told
+
+
 def next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
-    """The next run of the same task that passed."""
+    """The next run of the same task that passed; not one that had the same source and other
+    parameters, which mended nothing, where another did more."""
     found = con.execute(
-        "SELECT r.id FROM runs r WHERE r.task = (SELECT task FROM runs WHERE id = ?) "
-        "AND r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT 1",
-        (row.id, row.started, row.id),
-    ).fetchone()
-    return read(con, found[0]) if found else None
+        "SELECT r.id, r.source = f.source FROM runs r JOIN runs f ON f.id = ? AND r.task = f.task "
+        "WHERE r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT ?",
+        (row.id, row.started, row.id, LATER),
+    ).fetchall()
+    first: Row | None = None
+    for at, same_source in found:
+        later = read(con, at)
+        if later is None:
+            continue
+        if not same_source or later.parameters == row.parameters:
+            return later
+        first = first or later
+    return first
 
 
 def before(con: sqlite3.Connection, row: Row) -> Row | None:
@@ -253,7 +301,7 @@ def told(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Told]:
     """The newest that fit, for a digest; oldest first."""
     conditions, values = _conditions(filters)
     sql = (
-        f"SELECT r.run_id, t.name, i.name, r.outcome, r.started, d.body FROM runs r "
+        f"SELECT r.run_id, t.name, i.name, r.outcome, r.started, r.local, d.body FROM runs r "
         f"JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title "
         f"JOIN docs d ON d.id = r.id WHERE {conditions} ORDER BY r.started DESC, r.id DESC LIMIT ?"
     )
@@ -261,18 +309,31 @@ def told(con: sqlite3.Connection, filters: Filters, limit: int) -> list[Told]:
     return found[::-1]
 
 
-def _told(run_id: str, task: str, title: str, outcome: str, started: float, body: bytes) -> Told:
+def _told(
+    run_id: str, task: str, title: str, outcome: str, started: float, local: int, body: bytes
+) -> Told:
     _, _, failure, _, pieces, facts = unpacked(body)
     errors = [text for field, _, text in pieces if field == "error"]
     notes = tuple(text for field, _, text in pieces if field == "note")
     results = tuple((name, value) for kind, name, value in facts if kind == "result")
     said = errors[0] if errors else ""
-    return Told(run_id, task, title, outcome, started, said, failure, notes, results)
+    given = tuple((name, value) for kind, name, value in facts if kind == "param")
+    return Told(
+        run_id, task, title, outcome, started, said, failure, notes, results, given, bool(local)
+    )
 
 
 def names(con: sqlite3.Connection, kind: str) -> dict[str, int]:
     found = con.execute("SELECT name, id FROM names WHERE kind = ?", (kind,)).fetchall()
     return {name: int(at) for name, at in found}
+
+
+def is_told(con: sqlite3.Connection, kind: str, name: str) -> bool:
+    """Whether a run has a parameter or result of this name, of whatever kind its value is."""
+    asked = Query(((Term(name, kind, exact=True, quoted=True),),))
+    found = search(con, asked, Filters(), LOOKED_AT)
+    begin = f"{name} = "
+    return any(p.field == kind and p.text.startswith(begin) for row in found for p in row.pieces)
 
 
 def total(con: sqlite3.Connection) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from ..errors import UsageError
+from ..runs.digest import Told
 from ..runs.digest import digest as render
 from ..store import searching
 from ..store.archive import DIGEST, is_run_id, run_folder
@@ -14,6 +16,7 @@ from .find import asked_of, narrowing, warnings_of
 from .index import Progress, silent
 
 MOST = 20_000  # runs
+USUAL = "7d"
 KEPT = "30d"  # how far back the page in the archive goes
 
 
@@ -28,7 +31,7 @@ class Digest:
 def digest(
     ws: Workspace,
     *,
-    since: str = "7d",
+    since: str = "",
     until: str = "",
     task: str = "",
     write: bool = False,
@@ -36,11 +39,18 @@ def digest(
     progress: Progress = silent,
 ) -> Digest:
     """`write`: the page of the last 30 days, into the archive, where everybody finds it."""
-    if write and (task or until):
-        raise UsageError(f"{DIGEST} is about all tasks, up to now", hint="quire digest --write")
+    if write and (task or since or until):
+        raise UsageError(
+            f"{DIGEST} is about all tasks, the last {KEPT}, up to now", hint="quire digest --write"
+        )
     now = now or datetime.now(UTC)
-    narrow = narrowing(task, KEPT if write else since, until, (), "", (), (), now)
-    caught, runs = asked_of(ws, lambda con: searching.told(con, narrow(con), MOST), progress)
+    narrow = narrowing(task, KEPT if write else since or USUAL, until, (), "", (), (), now)
+
+    def ask(con: Any) -> list[Told]:
+        # What is kept here only stays here: the page in the archive goes where the archive goes.
+        return searching.told(con, replace(narrow(con), archived=write), MOST)
+
+    caught, runs = asked_of(ws, ask, progress)
     text = render(runs, _link)
     place = ws.archive.write_digest(text.encode("utf-8", "replace")) if write else ""
     return Digest(text, len(runs), place, warnings_of(caught))

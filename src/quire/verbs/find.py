@@ -1,4 +1,4 @@
-"""Find runs: by what they hold, by values, by time; and those that failed alike."""
+"""Find runs: by what they hold, by values, by time. Those that failed alike: `similar.py`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from ..document.textdiff import unified
-from ..errors import QuireError, RunNotFound, UsageError
+from ..errors import StorageError, UsageError
 from ..runs import query as queries
-from ..runs.failure import failing_line, fingerprint, from_text
 from ..runs.matching import Spot
-from ..runs.query import Comparison, Query, Term
+from ..runs.query import Comparison
 from ..store import searching
 from ..store.index import BadIndex
 from ..store.searching import Filters, Row
 from ..workspace import Workspace
 from . import summaries
 from .index import Caught, Progress, catch_up, index_of, silent
-from .runs import find as find_run
-from .runs import find_archived
 
 OUTCOMES = ("ok", "failed", "timed_out", "cancelled", "died", "paused")
-LONGEST_DIFF = 20_000
 T = TypeVar("T")
 
 
@@ -85,43 +80,6 @@ class Hits:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """The next run of the same task that passed, and what had changed until then."""
-
-    run_id: str
-    started: str
-    diff: str  # of the sources; empty where they are the same
-    parameters: Mapping[str, tuple[Any, Any]]  # those that differ: before, after
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    hit: Hit
-    why: str  # the same error and line, the same error, the same line, or like it
-    fix: Fix | None
-
-    def as_dict(self) -> dict[str, Any]:
-        fix = self.fix
-        return self.hit.as_dict() | {
-            "why": self.why,
-            "fix": fix
-            and {
-                "run_id": fix.run_id,
-                "started": fix.started,
-                "diff": fix.diff,
-                "changed": {n: {"old": o, "new": w} for n, (o, w) in fix.parameters.items()},
-            },
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Similar:
-    error: str  # what was looked for, without what differs from run to run
-    runs: tuple[Alike, ...]
-    warnings: tuple[str, ...] = ()
-
-
 def find(
     ws: Workspace,
     query: str = "",
@@ -145,37 +103,12 @@ def find(
         lambda con: (searching.search(con, asked, narrow(con), limit), searching.total(con)),
         progress,
     )
-    return Hits(tuple(_hit(ws, row) for row in rows), searched, warnings_of(caught))
 
+    def missing(text: str) -> bool:
+        return all(text in row.missing for row in rows)
 
-def similar(
-    ws: Workspace,
-    what: str,
-    *,
-    task: str = "",
-    since: str = "",
-    until: str = "",
-    limit: int = 5,
-    now: datetime | None = None,
-    progress: Progress = silent,
-) -> Similar:
-    """Earlier runs that met the same failure: that of a run, or one whose text is given."""
-    but, error, line = _failure(ws, what)
-    narrow = narrowing(task, since, until, (), "", (), (), now)
-
-    def ask(con: Any) -> list[tuple[Row, str, Row | None]]:
-        filters = narrow(con)
-        rows = searching.by_failure(con, error, line, filters, limit + 1)
-        rows += _like(con, error, filters, limit + 1, rows)
-        kept = [row for row in rows if row.run_id != but][:limit]
-        return [(row, _why(row, error, line), searching.next_ok(con, row)) for row in kept]
-
-    caught, found = asked_of(ws, ask, progress)
-    alike = (
-        Alike(_hit(ws, row), why, _fix(ws, row, passed) if passed is not None else None)
-        for row, why, passed in found
-    )
-    return Similar(error, tuple(alike), warnings_of(caught))
+    said = (*warnings_of(caught), *queries.odd_fields(asked, missing))
+    return Hits(tuple(hit_of(ws, row) for row in rows), searched, said)
 
 
 def asked_of(ws: Workspace, question: Callable[[Any], T], progress: Progress) -> tuple[Caught, T]:
@@ -188,8 +121,13 @@ def asked_of(ws: Workspace, question: Callable[[Any], T], progress: Progress) ->
         index.set_aside()
         caught = catch_up(ws, progress)
         caught.message = f"the index {error} and was made anew"
-        with index.reading() as con:
-            return caught, question(con)
+        try:
+            with index.reading() as con:
+                return caught, question(con)
+        except BadIndex as again:
+            raise StorageError(
+                f"the index {again}, as soon as it was made", hint="look at the disk: dmesg, fsck"
+            ) from again
 
 
 def warnings_of(caught: Caught) -> tuple[str, ...]:
@@ -276,6 +214,15 @@ def _value_name(con: Any, one: Comparison) -> int:
     known = searching.names(con, f"{one.kind}s")
     if one.name not in known:
         what = "parameter" if one.kind == "param" else "result"
+        inside = sorted(name for name in known if name.startswith(f"{one.name}."))
+        if inside:
+            hint = f"compare what is in it: {', '.join(inside[:8])}"
+            raise UsageError(f"the {what} {one.name!r} is a mapping", hint=hint)
+        if searching.is_told(con, one.kind, one.name):
+            raise UsageError(
+                f"the {what} {one.name!r} is no single value, so it cannot be compared",
+                hint=f"search its text: {one.kind}:{one.name}, or words of it",
+            )
         raise UsageError(f"no run has a {what} {one.name!r}", hint=_near(one.name, known))
     return known[one.name]
 
@@ -287,7 +234,7 @@ def _near(name: str, known: Any) -> str:
     return f"there are: {', '.join(sorted(known)[:8])}" if known else "nothing has run yet"
 
 
-def _hit(ws: Workspace, row: Row) -> Hit:
+def hit_of(ws: Workspace, row: Row) -> Hit:
     better = summaries.of(ws, row.run_id)
     cells = {spot.cell for spot in row.spots}
     return Hit(
@@ -305,77 +252,3 @@ def _hit(ws: Workspace, row: Row) -> Hit:
         row.missing,
         better.by if better else "",
     )
-
-
-# Failures.
-
-
-def _failure(ws: Workspace, what: str) -> tuple[str, str, str]:
-    """The run it is of, if any; the failure without what differs; the line."""
-    try:
-        record = find_run(ws, what).record
-    except RunNotFound:
-        name, message = from_text(what)
-        if not name and " " not in what:
-            raise
-        return "", fingerprint(name, message), ""
-    if record.error is None:
-        raise UsageError(
-            f"{record.run_id} did not fail: it is {record.outcome}",
-            hint="give a failed run, or the text of an error",
-        )
-    return (
-        record.run_id,
-        fingerprint(record.error.name, record.error.value),
-        failing_line(record),
-    )
-
-
-def _like(con: Any, error: str, filters: Filters, limit: int, have: Sequence[Row]) -> list[Row]:
-    """Where few failed the same way: those whose error has the rare words of it."""
-    words = [w for w in Term(error).words if w not in ("value", "path", "number", "id", "error")]
-    if len(have) >= limit or not words:
-        return []
-    asked = Query(tuple((Term(word, "error"),) for word in words[:12]))
-    found = searching.search(con, asked, filters, limit)
-    known = {row.run_id for row in have}
-    name = error.partition(":")[0]
-    return [r for r in found if r.run_id not in known and r.error.partition(":")[0] == name]
-
-
-def _why(row: Row, error: str, line: str) -> str:
-    same_error, same_line = row.error == error, bool(line) and row.line == line
-    if same_error and same_line:
-        return "the same error at the same line"
-    if same_error:
-        return "the same error"
-    return "an error at the same line" if same_line else "an error like it"
-
-
-def _fix(ws: Workspace, failed: Row, passed: Row) -> Fix:
-    old, new = _parameters(failed), _parameters(passed)
-    changed = {
-        name: (old.get(name), new.get(name))
-        for name in sorted({*old, *new})
-        if old.get(name) != new.get(name)
-    }
-    started = datetime.fromtimestamp(passed.started, UTC).isoformat(timespec="seconds")
-    return Fix(passed.run_id, started, _diff(ws, failed, passed), changed)
-
-
-def _diff(ws: Workspace, failed: Row, passed: Row) -> str:
-    try:
-        old, new = _source(ws, failed), _source(ws, passed)
-    except (QuireError, StopIteration, KeyError):
-        return ""  # `verify` says what became of it
-    text = unified(old, new, failed.task.lstrip("/"))
-    return text if len(text) <= LONGEST_DIFF else f"{text[:LONGEST_DIFF]}\n… cut here\n"
-
-
-def _source(ws: Workspace, row: Row) -> list[str]:
-    found = find_run(ws, row.run_id) if row.local else find_archived(ws, row.run_id)
-    return found.source()[1].decode("utf-8", "replace").splitlines(keepends=True)
-
-
-def _parameters(row: Row) -> dict[str, Any]:
-    return {fact.name: fact.value for fact in row.facts if fact.kind == "param"}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import QuireError
+from ..errors import QuireError, StorageError
 from ..runs.indexed import Indexed, indexed
 from ..store import journal, searching
 from ..store.archive import News, Place
@@ -55,7 +55,14 @@ def catch_up(ws: Workspace, progress: Progress = silent) -> Caught:
         news = _news(ws, state)
         if complete and news.state == state and not news.whole:
             return Caught(damaged=damaged)
-        return _catch_up(ws, index, news, progress)
+        try:
+            return _catch_up(ws, index, news, progress)
+        except StorageError as error:
+            # What was found before can be found still.
+            lacking = (
+                f"{len(news.added):,} runs may be missing here" if news.added else "it may lag"
+            )
+            return Caught(damaged=damaged, message=f"{error.message}; {lacking}: {error.hint}")
     except BadIndex as error:
         return _anew(ws, index, error, progress)
 

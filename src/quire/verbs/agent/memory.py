@@ -10,8 +10,9 @@ from ...runs.summary import one_line, took
 from ...runs.telling import Told
 from ...workspace import Workspace
 from ..digest import digest as page_of
-from ..find import Alike, Hit, find, similar
+from ..find import Hit, find
 from ..runs import runs
+from ..similar import Alike, similar
 from . import texts
 from .caller import Caller
 from .notebooks import inside
@@ -36,7 +37,7 @@ def search(
     if sum((bool(query), bool(like), digest)) > 1:
         raise UsageError("query, like and digest are three ways to ask", hint="give one of them")
     if digest:
-        told = page_of(ws, since=since or "7d", task=task)
+        told = page_of(ws, since=since, task=task)
         return _told([quoted(told.text)] if told.runs else [], told.warnings)
     if like:
         failures = similar(ws, like, task=task, since=since, limit=limit)

@@ -13,7 +13,8 @@ from ..progress import COLOUR
 
 if TYPE_CHECKING:
     from ...runs.matching import Spot
-    from ...verbs.find import Alike, Hit, Similar
+    from ...verbs.find import Hit
+    from ...verbs.similar import Alike, Similar
 
 DIFF_LINES = 40
 
@@ -77,7 +78,7 @@ def find(
     """
     from ...errors import UsageError
     from ...verbs.find import find as search
-    from ...verbs.find import similar
+    from ...verbs.similar import similar
 
     app.json_asked = as_json
     ws = app.workspace()
@@ -238,7 +239,7 @@ def status(app: App, as_json: bool) -> None:
 
 
 @click.command(epilog="Examples: quire digest · quire digest --since 30d --task report · --write")
-@click.option("--since", default="7d", show_default=True, metavar="WHEN", help="How far back.")
+@click.option("--since", default="", metavar="WHEN", help="How far back; 7d if not given.")
 @click.option("--until", default="", metavar="WHEN", help="Up to when.")
 @click.option("--task", default="", metavar="TASK", help="Only runs of this task: path or name.")
 @click.option("--write", is_flag=True, help="Write DIGEST.md, of the last 30 days, to the archive.")
