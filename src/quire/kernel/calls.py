@@ -16,6 +16,7 @@ import hashlib
 import hmac
 import json
 import os
+import resource
 import secrets
 import select
 import socket
@@ -32,8 +33,9 @@ from ..errors import QuireError, Refused
 REQUEST_LIMIT = 16 << 20  # bytes
 HEADER_LIMIT = 256
 PATIENCE = 10.0  # seconds that a caller may take to say its call, and to take its answer
-MOST_OF_ONE = 64  # connections of one process at a time
+MOST_OF_ONE = 64  # connections of one kernel, with all it started, at a time
 MOST = 512  # and of all
+TICK = 0.05  # seconds until a socket that could not be had is tried for again
 
 _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 HELLO = "hello"  # only says which process a line is for
@@ -98,7 +100,11 @@ class _Registered:
 
 
 class CallServer:
-    def __init__(self) -> None:
+    def __init__(self, descriptors: int | None = None) -> None:
+        """`descriptors`: how many this process may have, if not what the system says."""
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if descriptors is None else descriptors
+        # The most are for what the calls do, and for everything else.
+        self._most = MOST if soft < 0 else min(MOST, max(4, soft // 4))
         self._lines: dict[str, _Registered] = {}
         self._lock = threading.Lock()
         self._address = ""
@@ -145,33 +151,43 @@ class CallServer:
         listener = self._listener
         assert listener is not None
         while True:
-            try:
+            sock = None
+            with contextlib.suppress(OSError):  # the caller has gone, or no descriptor is left
                 sock, _ = listener.accept()
-            except OSError:
-                return
             if self._listener is not listener:
-                sock.close()
+                if sock is not None:
+                    sock.close()
                 listener.close()
                 return
-            pid, uid = _peer(sock)
-            with self._lock:
-                full = self._open[pid] >= MOST_OF_ONE or self._open.total() >= MOST
-                self._open[pid] += not full
-            if full or uid != os.getuid():
-                sock.close()
-                if not full:
-                    self._left(pid)
-                self._turn_away(None, pid, "there were too many calls at a time")
-                continue
-            threading.Thread(target=self._serve, args=(sock, pid), daemon=True).start()
+            if sock is None:
+                time.sleep(TICK)
+            else:
+                self._take(sock)
 
-    def _left(self, pid: int) -> None:
+    def _take(self, sock: socket.socket) -> None:
+        pid, uid = _peer(sock)
+        group = _group(pid)
+        most = min(MOST_OF_ONE, self._most)
         with self._lock:
-            self._open[pid] -= 1
-            if not self._open[pid]:
-                del self._open[pid]
+            full = self._open[group] >= most or self._open.total() >= self._most
+            full = full or uid != os.getuid()
+            self._open[group] += not full
+        if not full:
+            try:
+                threading.Thread(target=self._serve, args=(sock, pid, group), daemon=True).start()
+                return
+            except RuntimeError:  # the system has no thread for it
+                self._left(group)
+        self._turn_away(None, pid, "there were too many calls at a time")
+        sock.close()
 
-    def _serve(self, sock: socket.socket, pid: int) -> None:
+    def _left(self, group: int) -> None:
+        with self._lock:
+            self._open[group] -= 1
+            if not self._open[group]:
+                del self._open[group]
+
+    def _serve(self, sock: socket.socket, pid: int, group: int) -> None:
         try:
             with sock, contextlib.suppress(OSError):
                 sock.settimeout(PATIENCE)
@@ -181,7 +197,7 @@ class CallServer:
                 # What was not read of a refused call would make the system drop the answer.
                 _drain(sock)
         finally:
-            self._left(pid)
+            self._left(group)
 
     def _reply(self, sock: socket.socket, pid: int) -> dict[str, Any]:
         challenge = secrets.token_hex(16).encode()
@@ -232,8 +248,10 @@ class CallServer:
             self._lines.clear()
         if listener is None:
             return
-        # Closing a listener does not end the accept() that waits on it; a knock does.
+        # Closing a listener does not end the accept() that waits on it; a knock does. It does not
+        # wait: where so many knock that there is no room, accept() does not wait either.
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as knock:
+            knock.setblocking(False)
             knock.connect(self._address.replace("@", "\0", 1))
         if self._thread is not None:
             self._thread.join(1.0)
@@ -243,6 +261,14 @@ def _peer(sock: socket.socket) -> tuple[int, int]:
     """Process and user at the other end, as the system says."""
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return int(pid), int(uid)
+
+
+def _group(pid: int) -> int:
+    """Who counts as one: a kernel leads a session, and its children are in it."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return pid
 
 
 def _refusal(code: str, message: str) -> dict[str, Any]:
