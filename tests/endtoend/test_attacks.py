@@ -533,6 +533,53 @@ def test_a_command_ends_with_the_cell(desk: Desk) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
+OTHER_PROGRAMS = """
+import os
+from quire.runtime import run, terminal
+os.environ["PATH"] = os.path.join(os.getcwd(), "evil") + os.pathsep + os.environ["PATH"]
+os.environ["MARK"] = "of the cell"
+print(terminal("date").exit_code, run("child.py")["said"], run("mid.py")["said"])
+"""
+SAYS = """# %%
+from quire.runtime import glue, terminal
+glue("said", [terminal("date -u").output[:4], "MARK" in terminal("env").output])
+"""
+HANDS_ON = "# %%\nfrom quire.runtime import glue, run\nglue('said', run('child.py')['said'])\n"
+
+
+@pytest.mark.parametrize("in_a_session", [False, True])
+def test_a_child_does_not_choose_the_programs_of_commands(
+    desk: Desk, live: Live, in_a_session: bool
+) -> None:
+    """A cell gives its child an environment; the commands of both have that of the caller."""
+    root = live.root if in_a_session else desk.root
+    text = '[tools]\nterminal = "allow"\ncommands = ["date *", "env"]\n'
+    (root / "quire.toml").write_text(text)
+    (root / "evil").mkdir()
+    (root / "evil" / "date").write_text("#!/bin/sh\necho evil\n")
+    (root / "evil" / "date").chmod(0o755)
+    (root / "child.py").write_text(SAYS)
+    (root / "mid.py").write_text(HANDS_ON)
+    if in_a_session:
+        printed = said(live.exec(live.open(OTHER_PROGRAMS), "0"))
+    else:
+        record = desk.ran(OTHER_PROGRAMS)
+        assert record.ok, record.error
+        printed = shown(record)
+    assert printed.startswith("0 [")
+    assert "evil" not in printed
+    assert "True" not in printed
+
+
+def test_a_command_has_none_of_the_values_that_are_masked(desk: Desk) -> None:
+    desk.write("quire.toml", '[tools]\nterminal = "allow"\n')
+    desk.write(".env", "OF_THE_FILE=blue-bird-seven\n")
+    record = desk.ran("from quire.runtime import terminal\nprint(terminal('env').output)")
+    assert record.ok, record.error
+    assert "PATH=" in shown(record)
+    assert "OF_THE_FILE" not in shown(record)
+
+
 def drain(execution: Any) -> Record:
     for _ in execution:
         pass
