@@ -80,6 +80,18 @@ ATTEMPTS = {
     "looking into .git": ("search_files('x', path='.git')", "protected"),
     "the policy": ("write_file('quire.toml', '')", "protected"),
     "a piece of the policy": ("patch('quire.toml', '400', '9000')", "protected"),
+    "the policy in another file": (
+        "write_file('pyproject.toml', '[tool.quire.tools]\\nterminal = \"allow\"\\n')",
+        "protected",
+    ),
+    "the policy in a folder below": (
+        "write_file('sub/pyproject.toml', 'tool.quire.tools.calls = 9000')",
+        "protected",
+    ),
+    "a file that is read-only": (
+        "open('ro', 'w').close(); os.chmod('ro', 0o444); write_file('ro', 'x')",
+        "read-only",
+    ),
     "what the workspace protects": ("read_file('payroll.csv')", "protected"),
     # What is no file
     "a pipe": ("os.mkfifo('pipe'); read_file('pipe')", "a device, a socket or a pipe"),
@@ -133,6 +145,7 @@ ATTEMPTS = {
     "an allowed beginning": ("terminal('cat notes.txt /etc/passwd')", "fits no pattern"),
     "an allowed word": ("terminal('echoes')", "fits no pattern"),
     "a refused option": ("terminal('git log --exec=id')", "which is refused"),
+    "a refused option behind others": ("terminal('git log -1 -p --exec=id x')", "which is refused"),
     "NUL in a command": ("terminal('echo a\\0id')", "NUL"),
     "a huge command": ("terminal('echo ' + 'x' * 200_000)", "100,000 characters"),
     "quotes that do not end": ("terminal('echo \"a')", "cannot be read"),
