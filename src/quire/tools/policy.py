@@ -1,4 +1,4 @@
-"""The policy may also stand in a pyproject.toml, which a cell may otherwise change like any file."""
+"""The policy may also stand in a pyproject.toml, of which a cell may change the rest."""
 
 from __future__ import annotations
 

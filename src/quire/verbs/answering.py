@@ -22,7 +22,7 @@ from ..executors.cell import Cancel
 from ..kernel.calls import HungUp
 from ..kernel.protocol import KernelSpec
 from ..runs.asking import Asker, Declined, Question
-from ..runs.calls import brief, digest, one_line
+from ..runs.calls import brief, digest, to_decide
 from ..runs.events import Asked, Event, NoteAdded, ToolCalled
 from ..runs.masking import Masker
 from ..runs.secrets import secrets_of
@@ -194,7 +194,7 @@ class Answering:
         how = f'{name} = "allow", or "ask", under [tools] in quire.toml'
         if mode == "deny":
             raise Refused(f"{name}() is not allowed in this workspace", hint=how)
-        what = one_line(self.masker.mask_json(_shown(given)))
+        what = to_decide(self.masker.mask_json(_shown(given)))
         question = Question(
             f"A cell wants to call {name}({what}). Let it?",
             name=name,

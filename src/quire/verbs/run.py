@@ -31,7 +31,7 @@ from ..runs.events import CellChanged, Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.record import CHANGED, Fold, Record
-from ..runs.secrets import Secret, secrets_of
+from ..runs.secrets import secrets_of
 from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
 from ..store.journal import Journal
