@@ -228,13 +228,13 @@ class Kept:
 def bounded_run(
     argv: Sequence[str],
     asked: bytes,
-    fd: int,
+    fd: int | None,
     seconds: float,
     limit: int,
     called_off: Callable[[], bool],
 ) -> bytes | None:
     """What one of our own programs says to what it is asked; None where it took too long.
-    `fd` is handed to it."""
+    `fd`, if any, is handed to it."""
     with open(os.memfd_create("asked"), "w+b") as request:  # a pipe would have to be filled
         request.write(asked)
         request.seek(0)
@@ -244,7 +244,7 @@ def bounded_run(
             stdin=request,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pass_fds=(fd,),
+            pass_fds=() if fd is None else (fd,),
             start_new_session=True,
         )
     assert process.stdout is not None
