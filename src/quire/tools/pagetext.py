@@ -145,8 +145,8 @@ def cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head, tail = limit * 3 // 4, limit // 4
-    omitted = len(text) - head - tail
-    return f"{text[:head]}\n[quire: {omitted:,} characters were cut here]\n{text[len(text) - tail :]}"
+    end = len(text) - tail
+    return f"{text[:head]}\n[quire: {end - head:,} characters were cut here]\n{text[end:]}"
 
 
 def main() -> None:
