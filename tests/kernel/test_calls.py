@@ -342,6 +342,55 @@ def test_a_kernel_and_its_children_are_counted_together(server: CallServer) -> N
             child.stdout.close()
 
 
+def said(line: Line, body: bytes) -> Any:
+    with connect(line) as sock:
+        challenge = read_line(sock)[:-1]
+        sock.sendall(request(line, challenge, body))
+        return json.loads(read_line(sock))
+
+
+def test_a_call_of_very_many_values_is_not_even_read(server: CallServer) -> None:
+    """In memory they would take a hundred times what they take on the line."""
+    line = server.register(lambda name, given, _: len(given["text"]))
+    many = b'{"call": "x", "arguments": {"text": [' + b"[]," * 1_000_000 + b"[]]}}"
+    assert "at most 200,000 values" in said(line, many)["error"]["message"]
+    for unclosed in (b'"' + b'\\"' * 4_000_000, b'"' + b'\\"' * 4_000_000 + b"\\"):
+        assert said(line, unclosed)["error"]["message"] == "that is not a call"
+    wide = many.decode().encode("utf-16")
+    assert "error" in said(line, wide)
+    text = '[,{\\"' * 1_000_000
+    body = json.dumps({"call": "x", "arguments": {"text": text}}).encode()
+    assert said(line, body) == {"value": len(text)}
+
+
+def test_large_calls_wait_for_each_other(
+    server: CallServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.kernel.calls.HELD", 3 << 20)
+    begun, go = threading.Event(), threading.Event()
+
+    def wait(*_: Any) -> bool:
+        begun.set()
+        return go.wait(10)
+
+    line, small = server.register(wait), server.register(echo)
+    body = json.dumps({"call": "x", "arguments": {"text": "x" * (2 << 20)}}).encode()
+    answers: list[Any] = []
+    first = threading.Thread(target=lambda: answers.append(said(line, body)))
+    first.start()
+    assert begun.wait(10)
+    assert "value" in call(small)
+    monkeypatch.setattr("quire.kernel.calls.PATIENCE", 0.2)
+    assert "too many large calls" in said(line, body)["error"]["message"]
+    monkeypatch.setattr("quire.kernel.calls.PATIENCE", 10.0)
+    second = threading.Thread(target=lambda: answers.append(said(line, body)))
+    second.start()
+    go.set()
+    first.join(10)
+    second.join(10)
+    assert answers == [{"value": True}] * 2
+
+
 def test_what_goes_wrong_is_told(server: CallServer) -> None:
     def refuse(*_: Any) -> Any:
         raise UsageError("cannot", hint="try")

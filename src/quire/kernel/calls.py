@@ -16,6 +16,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import resource
 import secrets
 import select
@@ -32,11 +33,16 @@ from ..errors import QuireError, Refused
 
 REQUEST_LIMIT = 16 << 20  # bytes
 HEADER_LIMIT = 256
+VALUES = 200_000  # in one call: each costs far more memory than what it is written with
+SMALL = 1 << 20  # bytes of a call that is held without further ado
+HELD = 128 << 20  # bytes of larger ones at a time; others wait
 PATIENCE = 10.0  # seconds that a caller may take to say its call, and to take its answer
 MOST_OF_ONE = 64  # connections of one kernel, with all it started, at a time
 MOST = 512  # and of all
 TICK = 0.05  # seconds until a socket that could not be had is tried for again
 
+# One that is never closed is all of the rest: not looked for anew from each quote in it.
+_TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 HELLO = "hello"  # only says which process a line is for
 STRANGER = "this run is over, or the call is not from its kernel"
@@ -111,6 +117,8 @@ class CallServer:
         self._listener: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._open: Counter[int] = Counter()
+        self._space = threading.Condition()
+        self._held = 0  # bytes of large calls
         self.strangers = 0  # calls that belonged to no run of ours
 
     def register(
@@ -203,9 +211,30 @@ class CallServer:
         challenge = secrets.token_hex(16).encode()
         sock.sendall(challenge + b"\n")
         try:
-            name, proof, body = _read(sock)
+            name, proof, size, rest = _header(sock)
+            with self._room(size):
+                return self._answered(sock, pid, (challenge, name, proof), _body(sock, size, rest))
         except ValueError as error:
             return self._turn_away(None, pid, str(error))
+
+    @contextlib.contextmanager
+    def _room(self, size: int) -> Iterator[None]:
+        held = size if size > SMALL else 0
+        with self._space:
+            if held and not self._space.wait_for(lambda: self._held + held <= HELD, PATIENCE):
+                raise ValueError("there were too many large calls at a time")
+            self._held += held
+        try:
+            yield
+        finally:
+            with self._space:
+                self._held -= held
+                self._space.notify_all()
+
+    def _answered(
+        self, sock: socket.socket, pid: int, said: tuple[bytes, str, str], body: bytes
+    ) -> dict[str, Any]:
+        challenge, name, proof = said
         with self._lock:
             found = self._lines.get(name)
         if found is None:
@@ -275,8 +304,9 @@ def _refusal(code: str, message: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "hint": ""}}
 
 
-def _read(sock: socket.socket) -> tuple[str, str, bytes]:
-    """Name of the line, proof and call. ValueError says what is wrong with it."""
+def _header(sock: socket.socket) -> tuple[str, str, int, bytes]:
+    """Name of the line, proof, size of the call and its beginning. ValueError says what is wrong
+    with it."""
     data = b""
     for chunk in _chunks(sock):
         data += chunk
@@ -289,6 +319,10 @@ def _read(sock: socket.socket) -> tuple[str, str, bytes]:
     size = int(words[2])
     if size > REQUEST_LIMIT:
         raise ValueError(f"a call has at most {REQUEST_LIMIT:,} bytes, this one {size:,}")
+    return words[0], words[1], size, rest
+
+
+def _body(sock: socket.socket, size: int, rest: bytes) -> bytes:
     parts, have = [rest], len(rest)
     if have < size:
         for chunk in _chunks(sock):
@@ -298,7 +332,7 @@ def _read(sock: socket.socket) -> tuple[str, str, bytes]:
                 break
     if have != size:
         raise ValueError("the call is not as long as it says")
-    return words[0], words[1], b"".join(parts)
+    return b"".join(parts)
 
 
 def _chunks(sock: socket.socket) -> Iterator[bytes]:
@@ -316,9 +350,17 @@ def _chunks(sock: socket.socket) -> Iterator[bytes]:
 
 
 def _loads(body: bytes) -> Any:
+    if len(body) > SMALL and _values(body) > VALUES:
+        raise ValueError(f"a call has at most {VALUES:,} values in it")
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(body)
+        return json.loads(body.decode())
     return None
+
+
+def _values(body: bytes) -> int:
+    """How many there are at most, without making them."""
+    rest = _TEXT.sub(b"", body)
+    return rest.count(b",") + rest.count(b"[") + rest.count(b"{")
 
 
 def _drain(sock: socket.socket) -> None:
