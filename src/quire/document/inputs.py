@@ -14,6 +14,7 @@ from keyword import iskeyword
 from typing import Literal
 
 from . import words
+from .numbers import measured, number, unit_of
 
 # From and to: the values that the task is about lie between them.
 Role = Literal["above", "below", "from", "to", "most", "file", "dry", ""]
@@ -259,17 +260,17 @@ def _periods(text: Text) -> Iterator[Input]:
             unit = words.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
-                number = str(int(found["number"] or 1))
-                yield _input(found, unit, "int", number, f"{unit} to look at")
+                value = str(int(found["number"] or 1))
+                yield _input(found, unit, "int", value, f"{unit} to look at")
     for pattern, name, help_ in words.SPANS:
         for found in text.take(pattern):
             unit = words.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
-                number = str(_number(found["number"]))
-                kind = "float" if "." in number else "int"
+                value = str(number(found["number"]))
+                kind = "float" if "." in value else "int"
                 role: Role = "above" if name == "older_than" else ""
-                item = _input(found, f"{name}_{unit}", kind, number, f"{help_} in {unit}")
+                item = _input(found, f"{name}_{unit}", kind, value, f"{help_} in {unit}")
                 yield replace(item, role=role)
     for found in text.take(words.SINGLE):
         text.read(found)
@@ -280,43 +281,6 @@ def _periods(text: Text) -> Iterator[Input]:
 # Numbers
 
 
-def _number(text: str, *, continental: bool = False) -> int | float:
-    """As people write it: 1,200 and 1.5 and 3k. Where it is `continental`, 1.200 is the first."""
-    text = text.replace("\u00a0", "").replace("'", "")
-    factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
-    text = text[:-1] if factor > 1 else text
-    if "," in text and "." in text:  # the later of the two is the decimal one
-        thousands = "," if text.rindex(",") < text.rindex(".") else "."
-        text = text.replace(thousands, "")
-    elif re.fullmatch(r"-?[1-9]\d{0,2}([.,]\d{3})+", text) and (
-        continental or text.count(".") != 1
-    ):
-        text = re.sub(r"[.,]", "", text)
-    text = text.replace(",", ".")
-    if text.count(".") > 1:
-        text = text.replace(".", "")
-    if "." not in text:
-        return int(text) * factor
-    value = float(text) * factor
-    return int(value) if factor > 1 and value.is_integer() else value
-
-
-def _measured(found: re.Match[str]) -> tuple[str, str, str]:
-    """Type, default and unit of a number with what stands around it."""
-    unit = _unit(found["unit"], found["sign"])
-    word = found.groupdict().get("word") or ""
-    continental = unit in words.CURRENCIES or bool(words.CONTINENTAL.fullmatch(word))
-    value = _number(found["number"], continental=continental)
-    if unit or isinstance(value, float):
-        return "float", repr(float(value)), unit
-    return "int", str(value), ""
-
-
-def _unit(unit: str | None, sign: str | None) -> str:
-    unit = (unit or "").strip()
-    return words.UNITS.get(unit.lower(), unit) or words.SIGNS.get(sign or "", "")
-
-
 def _ranges(text: Text) -> Iterator[Input]:
     for found in text.take(words.YEARS):
         text.read(found)
@@ -324,9 +288,9 @@ def _ranges(text: Text) -> Iterator[Input]:
         last = _input(found, "last_year", "int", found["high"], "last year")
         yield replace(last, at=found.start("high"))
     for found in text.take(words.RANGE):
-        unit = _unit(found["unit"] or found["first"], found["sign"])
+        unit = unit_of(found["unit"] or found["first"], found["sign"])
         continental = unit in words.CURRENCIES or found[0][:3].lower() != "bet"
-        low, high = (_number(found[name], continental=continental) for name in ("low", "high"))
+        low, high = (number(found[name], continental=continental) for name in ("low", "high"))
         if low > high:
             continue
         text.read(found)
@@ -341,7 +305,7 @@ def _ranges(text: Text) -> Iterator[Input]:
 def _thresholds(text: Text) -> Iterator[Input]:
     for pattern in (words.COMPARED, words.COMPARED_AFTER):
         for found in text.take(pattern):
-            type_, source, unit = _measured(found)
+            type_, source, unit = measured(found)
             text.read(found)
             role = _bad_side(text, found)
             side = "lowest" if role == "below" else "highest"
@@ -368,7 +332,7 @@ def _limits(text: Text) -> Iterator[Input]:
     for pattern in words.LIMITS:
         for found in text.take(pattern):
             text.read(found)
-            value = str(_number(found["number"]))
+            value = str(number(found["number"]))
             yield _input(found, "limit", "int", value, "at most so many", "most")
 
 
@@ -380,7 +344,7 @@ def _amounts(text: Text) -> Iterator[Input]:
     for found in text.take(words.LABELLED):
         if name := _name(found["label"]):
             text.read(found)
-            value = _number(found["number"])
+            value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
             yield _input(found, name, kind, repr(value), found["label"].lower())
     for pattern in (words.MEASURE, words.MONEY):
@@ -400,7 +364,7 @@ def _amounts(text: Text) -> Iterator[Input]:
 
 def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
     for found in text.take(pattern):
-        type_, source, unit = _measured(found)
+        type_, source, unit = measured(found)
         name = {"percent": "percent", "": "amount"}.get(unit, "amount")
         text.read(found)
         yield _input(found, name, type_, source, f"amount in {unit}" if unit else "amount")
@@ -416,7 +380,7 @@ def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
         name = "number"
     text.read(found)
     help_ = f"how many {found['what']}" if name != "number" else "number"
-    yield _input(found, name, "int", repr(int(_number(found["number"]))), help_)
+    yield _input(found, name, "int", repr(int(number(found["number"]))), help_)
 
 
 # Words

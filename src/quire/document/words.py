@@ -206,7 +206,7 @@ _UNIT = (
 _BARE = rf"(?P<sign>[$€£¥₹])?\s?{_NUM}(?:\s?{_UNIT})?"
 # Words of languages without spaces may follow at once.
 _AMOUNT = rf"{_BARE}(?![A-Za-z0-9_]|[.,:-]\d)"
-_SPAN = rf"-?\d(?:[\d,.'\u00a0]{{0,18}}\d)?(?:[kKmM](?![a-zA-Z]))?"
+_SPAN = r"-?\d(?:[\d,.'\u00a0]{0,18}\d)?(?:[kKmM](?![a-zA-Z]))?"
 # Between two numbers, of which often only the second has a unit.
 RANGE = re.compile(
     rf"\b(?:between|zwischen|entre|tra)\s+(?P<sign>[$€£¥₹])?\s?(?P<low>{_SPAN})"
