@@ -75,6 +75,29 @@ def test_a_description_without_inputs_has_its_parameters_wait() -> None:
     assert [p.name for p in declared(made.document)] == ["limit"]
 
 
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# Disk usage", "Disk usage"),
+        ("- ## > Disk usage", "Disk usage"),
+        ("Load > 0.7 # here", "Load > 0.7 # here"),
+        ("#", "#"),
+    ],
+)
+def test_a_title_has_no_marks_of_markdown(line: str, title: str) -> None:
+    assert draft([line]).title == title
+
+
+def test_what_is_between_two_limits_counts(glued: dict[str, Any]) -> None:
+    made = draft(["List servers with load > 0.7 and < 0.9"])
+    assert "What is between `minimum` and `maximum` needs attention" in made.text
+    values = {item["value"] for item in executed(made.text)["items"]}
+    executed(made.text, minimum=min(values), maximum=max(values))
+    assert glued["found"] == len(values)
+    executed(made.text, minimum=max(values) + 1, maximum=max(values) + 2)
+    assert glued["found"] == 0
+
+
 def test_a_reason_that_is_said_is_why() -> None:
     made = draft(["List late orders so that sales can call the customers."])
     assert "**Why.** So that sales can call the customers." in made.document.cells[0].source

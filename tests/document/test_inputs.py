@@ -95,6 +95,31 @@ DESCRIPTIONS = {
     # switches
     "Remove stale branches, dry run": ["dry_run: bool = True dry"],
     "Search recursively and ignore case": ["recursive: bool = True", "ignore_case: bool = True"],
+    # between two of them
+    "Salaries between 40,000 and 60,000 EUR": [
+        "minimum: float = 40000.0 from",
+        "maximum: float = 60000.0 to",
+    ],
+    "Temperatures between -5 and 35": ["minimum: int = -5 from", "maximum: int = 35 to"],
+    "Umsatz zwischen 1.000 und 2.500 €": [
+        "minimum: float = 1000.0 from",
+        "maximum: float = 2500.0 to",
+    ],
+    "Servers with load > 0.7 and < 0.9": ["minimum: float = 0.7 from", "maximum: float = 0.9 to"],
+    "CPU above 80% or below 90%": [
+        "cpu_threshold: float = 80.0 above",
+        "minimum: float = 90.0 below",
+    ],
+    "Prices from 2020 to 2024": ["first_year: int = 2020", "last_year: int = 2024"],
+    "Kunden mit Umsatz über 1.000 €": ["threshold: float = 1000.0 above"],
+    "Customers who paid more than 1.000 kg": ["threshold: float = 1.0 above"],
+    "Hosts above 80% for more than 5 minutes": [
+        "threshold: float = 80.0 above",
+        "lasting_minutes: int = 5",
+    ],
+    "Bill customers 17, 23 and 42": ["customers: list[int] = [17, 23, 42]"],
+    "Try it 3 times, from 2 in the morning": ["times: int = 3"],
+    "The 2nd report of 5/6/2026 or 1/2": [],
     # other languages
     "Prüfe, ob die Last in den letzten 24 Stunden über 85 % lag": [
         "hours: int = 24",

@@ -36,6 +36,7 @@ def test_a_good_draft_passes() -> None:
         f"```python\n{GOOD}```\n",
         f"Here is the task:\n\n```py\n{GOOD}```\n\nAnd a small one:\n\n```\nx\n```\nBye.",
         GOOD.replace("\n", "\r\n"),
+        "<think>\nA title:\n```\n# %% [markdown]\n" + GOOD + GOOD + "```\n</think>\n\n" + GOOD,
         "\ufeff" + GOOD.replace("## Decide", "## Dec\u202eide\x00\x1b"),
     ],
 )
@@ -59,6 +60,17 @@ def test_fences_and_characters_that_are_not_seen_are_taken_away(wrapped: str) ->
         (GOOD.replace("len(found)}", "len(finds)}"), "finds is not defined above"),
         (GOOD.replace("# %% decide", "# %% decide\n!rm -rf /"), "magic or a shell line"),
         (GOOD.replace("# %% decide", "# %% decide\nget_ipython().system('x')"), "magic"),
+        (GOOD.replace("# %% decide", "# %% decide\n# x = !id"), "magic"),
+        (GOOD.replace("# %% decide", "# %% decide\nx = 1; get_ipython().system('x')"), "magic"),
+        (GOOD.replace("80.0", "__import__('os').system('x')"), "the parameters cell computes"),
+        (GOOD.replace("80.0", 'f"{open(0)}"'), "the parameters cell computes"),
+        (GOOD.replace("threshold: float", "print(1)\nthreshold: float"), "cell computes"),
+        (
+            GOOD.replace(
+                "# %% decide", "# %% decide\n# /// script\n# dependencies = ['x']\n# ///"
+            ),
+            "packages to be installed",
+        ),
         (GOOD.replace("# %% decide", '# %% decide tags=["skip-execution"]'), "may be tagged"),
         (GOOD + "\n# %% [raw]\nx\n", "is raw"),
         ("# ---\n# jupyter:\n#   kernelspec:\n#     name: bash\n# ---\n\n" + GOOD, "header"),

@@ -80,6 +80,18 @@ ATTEMPTS = {
     "looking into .git": ("search_files('x', path='.git')", "protected"),
     "the policy": ("write_file('quire.toml', '')", "protected"),
     "a piece of the policy": ("patch('quire.toml', '400', '9000')", "protected"),
+    "the policy in another file": (
+        "write_file('pyproject.toml', '[tool.quire.tools]\\nterminal = \"allow\"\\n')",
+        "protected",
+    ),
+    "the policy in a folder below": (
+        "write_file('sub/pyproject.toml', 'tool.quire.tools.calls = 9000')",
+        "protected",
+    ),
+    "a file that is read-only": (
+        "open('ro', 'w').close(); os.chmod('ro', 0o444); write_file('ro', 'x')",
+        "read-only",
+    ),
     "what the workspace protects": ("read_file('payroll.csv')", "protected"),
     # What is no file
     "a pipe": ("os.mkfifo('pipe'); read_file('pipe')", "a device, a socket or a pipe"),
@@ -133,6 +145,7 @@ ATTEMPTS = {
     "an allowed beginning": ("terminal('cat notes.txt /etc/passwd')", "fits no pattern"),
     "an allowed word": ("terminal('echoes')", "fits no pattern"),
     "a refused option": ("terminal('git log --exec=id')", "which is refused"),
+    "a refused option behind others": ("terminal('git log -1 -p --exec=id x')", "which is refused"),
     "NUL in a command": ("terminal('echo a\\0id')", "NUL"),
     "a huge command": ("terminal('echo ' + 'x' * 200_000)", "100,000 characters"),
     "quotes that do not end": ("terminal('echo \"a')", "cannot be read"),
@@ -149,6 +162,11 @@ ATTEMPTS = {
         "web_extract('http://[::ffff:127.0.0.1]/')",
         "not on the public",
     ),
+    "a site's own network": ("web_extract('http://[fec0::1]/')", "not on the public internet"),
+    "this machine in octal": ("web_extract('http://0177.1/')", "not on the public internet"),
+    "this machine, translated": ("web_extract('http://[64:ff9b::7f00:1]/')", "not on the public"),
+    "this machine in other digits": ("web_extract('http://①②⑦.0.0.1/')", "%XX"),
+    "a host behind a backslash": ("web_extract('http://127.0.0.1\\\\@example.org/')", "no http"),
     "the cloud's metadata": ("web_extract('http://169.254.169.254/latest/')", "not on the public"),
     "a neighbour": ("web_extract('http://10.0.0.1/')", "not on the public internet"),
     "nowhere": ("web_extract('http://0.0.0.0/')", "not on the public internet"),
@@ -531,6 +549,53 @@ def test_a_command_ends_with_the_cell(desk: Desk) -> None:
     assert (call.tool, call.ok, call.reason) == ("terminal", False, "called off")
     pid = int((desk.root / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
+
+
+OTHER_PROGRAMS = """
+import os
+from quire.runtime import run, terminal
+os.environ["PATH"] = os.path.join(os.getcwd(), "evil") + os.pathsep + os.environ["PATH"]
+os.environ["MARK"] = "of the cell"
+print(terminal("date").exit_code, run("child.py")["said"], run("mid.py")["said"])
+"""
+SAYS = """# %%
+from quire.runtime import glue, terminal
+glue("said", [terminal("date -u").output[:4], "MARK" in terminal("env").output])
+"""
+HANDS_ON = "# %%\nfrom quire.runtime import glue, run\nglue('said', run('child.py')['said'])\n"
+
+
+@pytest.mark.parametrize("in_a_session", [False, True])
+def test_a_child_does_not_choose_the_programs_of_commands(
+    desk: Desk, live: Live, in_a_session: bool
+) -> None:
+    """A cell gives its child an environment; the commands of both have that of the caller."""
+    root = live.root if in_a_session else desk.root
+    text = '[tools]\nterminal = "allow"\ncommands = ["date *", "env"]\n'
+    (root / "quire.toml").write_text(text)
+    (root / "evil").mkdir()
+    (root / "evil" / "date").write_text("#!/bin/sh\necho evil\n")
+    (root / "evil" / "date").chmod(0o755)
+    (root / "child.py").write_text(SAYS)
+    (root / "mid.py").write_text(HANDS_ON)
+    if in_a_session:
+        printed = said(live.exec(live.open(OTHER_PROGRAMS), "0"))
+    else:
+        record = desk.ran(OTHER_PROGRAMS)
+        assert record.ok, record.error
+        printed = shown(record)
+    assert printed.startswith("0 [")
+    assert "evil" not in printed
+    assert "True" not in printed
+
+
+def test_a_command_has_none_of_the_values_that_are_masked(desk: Desk) -> None:
+    desk.write("quire.toml", '[tools]\nterminal = "allow"\n')
+    desk.write(".env", "OF_THE_FILE=blue-bird-seven\n")
+    record = desk.ran("from quire.runtime import terminal\nprint(terminal('env').output)")
+    assert record.ok, record.error
+    assert "PATH=" in shown(record)
+    assert "OF_THE_FILE" not in shown(record)
 
 
 def drain(execution: Any) -> Record:

@@ -300,6 +300,29 @@ time.sleep(100)
 """
 
 
+FORGETS = """
+import os
+from quire.runtime import run
+token = os.environ.pop("API_TOKEN")
+print(run("child.py", {"given": token})["found"])
+"""
+
+
+def test_what_a_cell_takes_out_of_its_environment_is_masked_in_its_child_too(desk: Desk) -> None:
+    child = "# %% parameters tags=['parameters']\ngiven: str = ''\n"
+    child += "# %%\nfrom quire.runtime import glue, note, run\nprint(given)\nnote(given)\n"
+    grandchild = child + "glue('found', given)\n"
+    desk.write("grandchild.py", grandchild)
+    desk.write("child.py", child + "glue('found', run('grandchild.py', {'given': given})['found'])")
+    desk.cells("t.py", FORGETS)
+    secret = "plum-cake-4711"
+    record = quire.run("t.py", workspace=desk.workspace({"API_TOKEN": secret}))
+    assert record.ok, record.error
+    kept = [path for path in (desk.root / ".quire").rglob("*") if path.is_file()]
+    assert len([path for path in kept if path.name == "events.jsonl"]) == 3
+    assert [path for path in kept if secret.encode() in path.read_bytes()] == []
+
+
 def test_a_cancelled_parent_cancels_its_child(desk: Desk) -> None:
     desk.cells("child.py", WAITS)
     desk.cells("t.py", f"{RUN}\nrun('child.py')", "print('never')")

@@ -217,6 +217,35 @@ print(attempt(lambda: write_file("a", "b")))
     assert not (desk.root / "a").exists()
 
 
+def test_a_person_sees_all_of_what_is_to_be_allowed(desk: Desk) -> None:
+    policy(desk, 'terminal = "ask"')
+    person = Person("no", "no")
+    code = "for n in (500, 9_000):\n    try:\n        terminal('echo ' + 'a' * n + '; id')\n"
+    code += "    except ToolRefused:\n        pass"
+    record = attended(desk, person, ALL, code)
+    assert record.ok, record.error
+    short, long = (question.text for question in person.asked)
+    assert f'terminal(command="echo {"a" * 500}; id")' in short
+    assert long.endswith('; id"). Let it?')
+    assert "[… 7,019 characters are not shown here …]" in long
+    assert len(long) < 2_200
+
+
+def test_a_note_of_several_lines_looks_like_one(scratch: Scratch) -> None:
+    text = "first\n[2/2] ok     0.00 s  not a cell\n" + "more\n" * 20
+    scratch.write("t.py", f"# %%\n{ALL}\nnote({text!r})\n")
+    try:
+        said = scratch.quire("run", "t.py").stderr.splitlines()
+        at = said.index("    note: first")
+        assert said[at + 1] == "          [2/2] ok     0.00 s  not a cell"
+        assert said[at + 10] == "          … 12 more lines"
+        shown = scratch.quire("show", "last").stdout.splitlines()
+        at = shown.index("    · note: first")
+        assert shown[at + 1] == "      [2/2] ok     0.00 s  not a cell"
+    finally:
+        scratch.quire("host", "stop")
+
+
 @pytest.mark.parametrize(("mode", "done"), [("allow", True), ("deny", False)])
 def test_where_nobody_is_there_the_policy_decides(desk: Desk, mode: str, done: bool) -> None:
     policy(desk, f'write_file = "ask"\nunattended = "{mode}"')

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -246,6 +247,148 @@ def test_a_flood_of_connections_is_held_off(server: CallServer) -> None:
             threading.Event().wait(0.005)
     else:
         raise AssertionError("it does not answer any more")
+
+
+OUT_OF_DESCRIPTORS = """
+import os, resource, socket, sys, time
+from quire.kernel.calls import CallServer
+sys.path.insert(0, sys.argv[1])
+import knock
+
+server = CallServer(descriptors=-1)
+line = server.register(lambda name, given, _: name)
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+told, tell = os.pipe()
+many = os.fork()
+if not many:
+    held = []
+    for _ in range(30):
+        held.append(socket.socket(socket.AF_UNIX))
+        held[-1].setblocking(False)
+        held[-1].connect(line.socket.replace("@", "\\0", 1))
+    os.write(tell, b"held")
+    time.sleep(100)
+more = os.fork()
+if not more:
+    os.read(told, 4)
+    held = []
+    for _ in range(30):
+        held.append(socket.socket(socket.AF_UNIX))
+        held[-1].setblocking(False)
+        held[-1].connect(line.socket.replace("@", "\\0", 1))
+    time.sleep(100)
+while True:
+    try:
+        os.close(os.dup(0))
+    except OSError:
+        break
+    time.sleep(0.005)
+for child in (many, more):
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+print(knock.say(line.as_context(), "again"))
+server.close()
+print("closed")
+"""
+
+
+def test_it_goes_on_when_there_were_no_descriptors_left() -> None:
+    folder = str(Path(__file__).parents[1] / "endtoend")
+    done = subprocess.run(
+        [sys.executable, "-c", OUT_OF_DESCRIPTORS, folder],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "{'value': 'again'}\nclosed\n", done.stderr
+
+
+def test_its_calls_do_not_take_all_descriptors_of_the_process() -> None:
+    server = CallServer(descriptors=64)
+    line = server.register(echo)
+    held: list[socket.socket] = []
+    try:
+        while len(held) < 100:
+            held.append(connect(line))
+            if not read_line(held[-1]):
+                break
+        assert len(held) == 64 // 4 + 1
+    finally:
+        for sock in held:
+            sock.close()
+        server.close()
+
+
+def test_a_kernel_and_its_children_are_counted_together(server: CallServer) -> None:
+    line = server.register(echo)
+    code = "import socket, sys, time\nheld = []\nfor _ in range(40):\n"
+    code += "    held.append(socket.socket(socket.AF_UNIX))\n"
+    code += "    held[-1].connect(sys.argv[1].replace('@', '\\0', 1))\n"
+    code += "    held[-1].recv(1)\nprint(flush=True)\ntime.sleep(100)"
+    children = [
+        subprocess.Popen([sys.executable, "-c", code, line.socket], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            child.stdout.readline()
+        assert server.strangers == 80 - MOST_OF_ONE
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+            assert child.stdout is not None
+            child.stdout.close()
+
+
+def said(line: Line, body: bytes) -> Any:
+    with connect(line) as sock:
+        challenge = read_line(sock)[:-1]
+        sock.sendall(request(line, challenge, body))
+        return json.loads(read_line(sock))
+
+
+def test_a_call_of_very_many_values_is_not_even_read(server: CallServer) -> None:
+    """In memory they would take a hundred times what they take on the line."""
+    line = server.register(lambda name, given, _: len(given["text"]))
+    many = b'{"call": "x", "arguments": {"text": [' + b"[]," * 1_000_000 + b"[]]}}"
+    assert "at most 200,000 values" in said(line, many)["error"]["message"]
+    for unclosed in (b'"' + b'\\"' * 4_000_000, b'"' + b'\\"' * 4_000_000 + b"\\"):
+        assert said(line, unclosed)["error"]["message"] == "that is not a call"
+    wide = many.decode().encode("utf-16")
+    assert "error" in said(line, wide)
+    text = '[,{\\"' * 1_000_000
+    body = json.dumps({"call": "x", "arguments": {"text": text}}).encode()
+    assert said(line, body) == {"value": len(text)}
+
+
+def test_large_calls_wait_for_each_other(
+    server: CallServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.kernel.calls.HELD", 3 << 20)
+    begun, go = threading.Event(), threading.Event()
+
+    def wait(*_: Any) -> bool:
+        begun.set()
+        return go.wait(10)
+
+    line, small = server.register(wait), server.register(echo)
+    body = json.dumps({"call": "x", "arguments": {"text": "x" * (2 << 20)}}).encode()
+    answers: list[Any] = []
+    first = threading.Thread(target=lambda: answers.append(said(line, body)))
+    first.start()
+    assert begun.wait(10)
+    assert "value" in call(small)
+    monkeypatch.setattr("quire.kernel.calls.PATIENCE", 0.2)
+    assert "too many large calls" in said(line, body)["error"]["message"]
+    monkeypatch.setattr("quire.kernel.calls.PATIENCE", 10.0)
+    second = threading.Thread(target=lambda: answers.append(said(line, body)))
+    second.start()
+    go.set()
+    first.join(10)
+    second.join(10)
+    assert answers == [{"value": True}] * 2
 
 
 def test_what_goes_wrong_is_told(server: CallServer) -> None:

@@ -99,6 +99,27 @@ def test_others_are_refused(command: str) -> None:
         words_of(command, ALLOWED, ())
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log --output=x",
+        "git log -1 --output=x",
+        "git log -1 -p --output=x HEAD",
+        "find . -exec id {} +",
+        "find . -name 'a b' -exec id ';'",
+        "find -exec id",
+        "rm",
+        "rm -rf x",
+    ],
+)
+def test_other_words_do_not_hide_what_is_refused(command: str) -> None:
+    refused = ["git log --output*", "find * -exec*", "rm *"]
+    with pytest.raises(Refused, match="which is refused"):
+        words_of(command, ["git *", "find *", "rm", "rm *"], refused)
+    assert words_of("git log --oneline", ["git *"], refused)
+    assert words_of("echo git log --output", ["echo *"], refused)
+
+
 def test_what_is_refused_wins() -> None:
     assert words_of("git log", ("git *",), ("git push *",)) == ["git", "log"]
     with pytest.raises(Refused, match="which is refused"):

@@ -194,6 +194,70 @@ def test_a_change_in_between_is_not_lost(root: Path, places: Places) -> None:
     assert (root / "a.txt").read_text() == "somebody else's"
 
 
+POLICY = '[tool.quire.tools]\nterminal = "deny"\n'
+PROJECT = '[project]\nname = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, '[tool.quire.tools]\nterminal = "allow"\n'),
+        (None, 'tool.quire.tools.terminal = "allow"\n'),
+        (None, 'tool = {quire = {tools = {terminal = "allow"}}}\n'),
+        (PROJECT, PROJECT + "[tool.quire]\n"),
+        (POLICY, POLICY.replace("deny", "allow")),
+        (POLICY, POLICY + 'write_roots = ["/"]\n'),
+        (POLICY, ""),
+        (None, "# [tool.quire]\n"),
+        ("no TOML", POLICY),
+    ],
+)
+def test_the_policy_in_a_pyproject_stays_as_it_is(
+    root: Path, places: Places, before: str | None, after: str
+) -> None:
+    path = root / "pyproject.toml"
+    if before is not None:
+        path.write_text(before)
+    for name in ("pyproject.toml", "./sub/../pyproject.toml"):
+        (root / "sub").mkdir(exist_ok=True)
+        with pytest.raises(Refused, match="protected"):
+            write(places, root, name, after)
+    given = {"path": str(path), "cwd": str(root), "old": before, "new": after}
+    if before is not None:
+        with pytest.raises(Refused, match="protected"):
+            files.patch(places, given, 1_000_000, 0o022)
+    assert (path.read_text() if path.exists() else None) == before
+
+
+def test_the_rest_of_a_pyproject_may_be_changed(root: Path, places: Places) -> None:
+    assert write(places, root, "pyproject.toml", PROJECT)["created"]
+    (root / "pyproject.toml").write_text(PROJECT + POLICY)
+    other = PROJECT.replace('"x"', '"y"')
+    write(places, root, "pyproject.toml", other + POLICY + "# said\n")
+    with pytest.raises(ToolError, match="would not be TOML"):
+        write(places, root, "pyproject.toml", other + POLICY + "[")
+    assert (root / "pyproject.toml").read_text() == other + POLICY + "# said\n"
+    (root / "pyproject.toml").write_text("no TOML")
+    write(places, root, "pyproject.toml", PROJECT)
+
+
+def test_a_read_only_file_stays(root: Path, places: Places) -> None:
+    path = root / "a.txt"
+    path.write_text("old")
+    path.chmod(0o444)
+    with pytest.raises(ToolError, match="read-only"):
+        write(places, root, "a.txt", "new")
+    with pytest.raises(ToolError, match="read-only"):
+        change(places, root, "old", "new")
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("path", ["/proc/self/mem", "/proc/self/attr/exec"])
+def test_what_cannot_be_read_after_all_says_so(path: str) -> None:
+    with pytest.raises(ToolError, match=f"{os.path.basename(path)}: "):
+        read(Places([("/proc", False)]), Path("/proc"), path)
+
+
 def search(places: Places, root: Path, pattern: str, **more: Any) -> Any:
     given = {"pattern": pattern, "cwd": str(root), **more}
     return search_files(places, given, 20.0, lambda: False)
@@ -242,6 +306,12 @@ def test_search_narrowed_down(filled: Path, places: Places) -> None:
     assert search(places, filled, "x", limit=1)["truncated"] is True
     (match,) = search(places, filled, "y = x", context=1)["matches"]
     assert (match["before"], match["after"]) == (["x = 2"], [""])
+
+
+def test_a_long_pattern_and_a_long_glob(filled: Path, places: Places) -> None:
+    """As arguments of a program the two would be too long."""
+    told = search(places, filled, "\U0001f600" * 10_000, glob="\U0001f600" * 10_000)
+    assert told["matches"] == []
 
 
 def test_a_search_is_called_off(filled: Path, places: Places) -> None:

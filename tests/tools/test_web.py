@@ -12,7 +12,7 @@ import pytest
 from quire.config import Tools
 from quire.errors import Refused, ToolError
 from quire.tools.addresses import is_public, target
-from quire.tools.fetch import fetch
+from quire.tools.fetch import Page, fetch
 from quire.tools.pagetext import page_text
 from quire.tools.web import Web
 from web_server import Server
@@ -177,6 +177,7 @@ def known(host: str, port: int) -> list[str]:
         "::",
         "fe80::1%eth0",
         "fc00::1",
+        "fec0::1",
         "ff02::1",
         "::ffff:10.0.0.1",
         "::10.0.0.1",
@@ -219,6 +220,78 @@ def test_a_name_is_looked_up_once(server: Server) -> None:
 def get(server: Server, url: str, **more: Any) -> str:
     given: dict[str, Any] = {"limit": 10_000, "seconds": 20.0, "called_off": never, **more}
     return fetch(url, private=(f"127.0.0.1:{server.port}",), **given).text
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ("<meta charset='iso-8859-1'><p>été</p>".encode("latin-1"), "text/html"),
+        (
+            '<meta http-equiv="Content-Type" content="text/html; charset=windows-1252">été'.encode(
+                "cp1252"
+            ),
+            "text/html",
+        ),
+        ("<meta charset=no-such><p>été".encode(), "text/html"),
+        ("<meta charset=iso-8859-1><p>été".encode(), "text/html; charset=utf-8"),
+        ("\ufeffété".encode(), "text/plain"),
+        ("été".encode("utf-16"), "text/html"),
+        ("été".encode("utf-16"), "text/plain; charset=utf-8"),
+        ("été".encode("latin-1"), "text/plain; charset=latin-1"),
+    ],
+)
+def test_the_encoding_of_a_page(server: Server, data: bytes, kind: str) -> None:
+    text = get(server, server.page("/a", data, kind))
+    assert "été" in text
+    assert not text.startswith("\ufeff")
+
+
+def test_a_page_that_does_not_say_what_it_is(server: Server) -> None:
+    def page(body: bytes) -> Page:
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            request.send_response(200)
+            request.send_header("Content-Length", str(len(body)))
+            request.end_headers()
+            request.wfile.write(body)
+
+        server.pages["/a"] = answer
+        given: dict[str, Any] = {"limit": 10_000, "seconds": 20.0, "called_off": never}
+        return fetch(f"{server.url}/a", private=("127.0.0.1",), **given)
+
+    assert page(b"\n<!DOCTYPE html><p>x").kind == "text/html"
+    assert page(b"a < b").kind == "text/plain"
+    with pytest.raises(ToolError, match="is not a text"):
+        page(b"\x7fELF\0\0")
+
+
+def test_redirects_that_are_badly_written(server: Server) -> None:
+    server.page("/caf%C3%A9%20x?y=%20", "there", "text/plain")
+    server.pages["/caf%C3%A9%20x"] = server.pages["/caf%C3%A9%20x?y=%20"]
+    raw = "/café x?y=%20".encode().decode("latin-1")
+    assert get(server, server.moved("/raw", raw)) == "there"
+    assert server.asked[-1] == "/caf%C3%A9%20x?y=%20"
+    with pytest.raises(ToolError, match="no URL"):
+        get(server, server.moved("/bad", "http://[::1"))
+
+
+def test_the_next_address_is_tried(server: Server) -> None:
+    server.page("/", "reached", "text/plain")
+    page = fetch(
+        f"http://two.example:{server.port}/",
+        private=("two.example",),
+        limit=100,
+        seconds=20,
+        called_off=never,
+        lookup=lambda *_: ["127.0.0.2", "127.0.0.1"],  # the server is at the second one
+    )
+    assert page.text == "reached"
+
+
+def test_a_page_that_takes_for_ever_to_read_is_given_up(tmp_path: Path, server: Server) -> None:
+    url = server.page("/a", "<![CDATA[" * 500_000)
+    tools = web(tmp_path, private_hosts=("127.0.0.1",), seconds=1.0)
+    with pytest.raises(ToolError, match="could not be read within 1 s"):
+        tools.extract({"urls": [url]})
 
 
 def test_redirects_are_judged_again(server: Server) -> None:

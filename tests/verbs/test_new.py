@@ -11,7 +11,7 @@ import pytest
 from model_server import Said, StandIn, standing_in
 from quire.document.draft import draft
 from quire.errors import UsageError
-from quire.verbs.new import new
+from quire.verbs.new import new, slug
 from quire.workspace import Workspace
 from scratch import Scratch
 
@@ -28,6 +28,24 @@ def created(scratch: Scratch, *args: str, stderr: str = "") -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told
+
+
+@pytest.mark.parametrize(
+    ("description", "name"),
+    [
+        ("Die größten Kunden", "die_grossten_kunden"),
+        ("Ángel's café", "angel_s_cafe"),
+        ("3 reports", "task_3_reports"),
+        ("json", "task_json"),
+        ("检查过去7天内超过100元的订单", "task_7_100_"),
+        ("…", "task_"),
+    ],
+)
+def test_the_name_of_a_file(description: str, name: str) -> None:
+    found = slug(description)
+    assert found.startswith(name)
+    assert found.isidentifier()
+    assert found == name or len(found) == len(name) + 8
 
 
 def test_the_answer_says_what_waits(repo: Scratch) -> None:

@@ -90,6 +90,9 @@ def test_a_folder_that_is_named(tmp_path: Path) -> None:
     assert (again.folder, again.written) == (done.folder, ())
     with pytest.raises(UsageError, match="HOME"):
         skill.install(Workspace(tmp_path, cwd=tmp_path, env={}), to="~/x")
+    with pytest.raises(UsageError, match="another user's home"):
+        skill.install(ws, to="~ada/.claude/skills")
+    assert not (tmp_path / "~ada").exists()
 
 
 def test_an_edited_copy_stays(scratch: Scratch) -> None:

@@ -12,6 +12,7 @@ from .model import Cell, Document
 
 SECTIONS = ("gather", "decide", "report", "check")
 TITLE = 120
+_MARKS = re.compile(r"\A(?:#{1,6}\s+|[-*+>]\s+)+")  # of a heading, or a list, in Markdown
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")  # noqa: RUF001 - other scripts' signs
 _REASON = re.compile(
     r"\b(?:so that|so we|so I|in order to|because|since otherwise|for use in|to decide|to know|"
@@ -53,7 +54,8 @@ class Draft:
 
 def titled(lines: Sequence[str]) -> tuple[str, str]:
     """The title of a description, and all that the title does not say."""
-    first, rest = lines[0], "\n".join(lines[1:]).strip()
+    first = _MARKS.sub("", lines[0]) or lines[0]
+    rest = "\n".join(lines[1:]).strip()
     sentences = _SENTENCE.split(first)
     title = sentences[0]
     if len(title) > TITLE:
@@ -109,12 +111,23 @@ def _thresholds(inputs: Sequence[Input]) -> list[Input]:
     return [item for item in inputs if item.role in ("above", "below")]
 
 
+def _ranges(inputs: Sequence[Input]) -> list[tuple[Input, Input]]:
+    """Pairs between which the values are that count."""
+    low, high = ([item for item in inputs if item.role == role] for role in ("from", "to"))
+    return list(zip(low, high, strict=False))  # one may be beyond the most that are taken
+
+
+def _decides(inputs: Sequence[Input]) -> bool:
+    return bool(_thresholds(inputs) or _ranges(inputs))
+
+
 def _limit(inputs: Sequence[Input]) -> Input | None:
     return next((item for item in inputs if item.role == "most"), None)
 
 
 def _rule(inputs: Sequence[Input]) -> str:
     parts = [f"{item.role} `{item.name}`" for item in _thresholds(inputs)]
+    parts += [f"between `{low.name}` and `{high.name}`" for low, high in _ranges(inputs)]
     limit = _limit(inputs)
     rule = f"What is {' or '.join(parts)} needs attention." if parts else "All of it counts."
     return f"{rule} At most `{limit.name}` are shown, the largest first." if limit else rule
@@ -130,9 +143,10 @@ def _decide(inputs: Sequence[Input]) -> str:
         pairs = ", ".join(f'"{name}": {item.name}' for name, item in subjects.items())
         lines += [f"limits = {{{pairs}}}"]
         lines += [f'found = [item for item in items if item["value"] {sign} limits[item["name"]]]']
-    elif thresholds:
-        tests = " or ".join(f'item["value"] {signs[item.role]} {item.name}' for item in thresholds)
-        lines += [f"found = [item for item in items if {tests}]"]
+    elif _decides(inputs):
+        tests = [f'item["value"] {signs[item.role]} {item.name}' for item in thresholds]
+        tests += [f'{low.name} <= item["value"] <= {high.name}' for low, high in _ranges(inputs)]
+        lines += [f"found = [item for item in items if {' or '.join(tests)}]"]
     else:
         lines += ["found = items"]
     shown = "found"
@@ -140,7 +154,7 @@ def _decide(inputs: Sequence[Input]) -> str:
         lines += ['ranked = sorted(found, key=lambda item: item["value"], reverse=True)']
         shown = f"ranked[:{limit.name}]"
     lines += [f"shown = {shown}"]
-    lines += ['status = "attention" if found else "ok"' if thresholds else 'status = "ok"']
+    lines += ['status = "attention" if found else "ok"' if _decides(inputs) else 'status = "ok"']
     return "\n".join([*lines, 'print(f"{len(found)} of {len(items)} items: {status}")'])
 
 
@@ -152,20 +166,20 @@ def _report(inputs: Sequence[Input]) -> str:
         lines += [f"if {dry.name}:", '    print("dry run: nothing is changed")', "else:"]
         lines += ['    print("nothing is changed: what to do with each item is not said yet")']
     lines += ["", 'glue("status", status)', 'glue("source", source)', 'glue("items", len(items))']
-    if _thresholds(inputs):
+    if _decides(inputs):
         lines += ['glue("found", len(found))']
     return "\n".join([*lines, 'glue("shown", shown[:100])'])
 
 
 def _check(inputs: Sequence[Input]) -> str:
-    thresholds, limit = _thresholds(inputs), _limit(inputs)
+    limit = _limit(inputs)
     lines = [
         "# What must hold of the results, whatever the parameters are.",
         'assert items, "nothing was gathered"',
         'assert all({"name", "value"} <= item.keys() for item in items), "an item says too little"',
         'assert len(found) <= len(items), "more was found than there is"',
     ]
-    if thresholds:
+    if _decides(inputs):
         lines += ['assert (status == "attention") == bool(found), "the status says something else"']
     if limit:
         lines += [f'assert len(shown) <= {limit.name}, "more is shown than was asked for"']

@@ -14,8 +14,10 @@ from keyword import iskeyword
 from typing import Literal
 
 from . import words
+from .numbers import measured, number, unit_of
 
-Role = Literal["above", "below", "most", "file", "dry", ""]
+# From and to: the values that the task is about lie between them.
+Role = Literal["above", "below", "from", "to", "most", "file", "dry", ""]
 Reader = Callable[["Text"], Iterator["Input"]]
 
 MOST = 12  # parameters; more than that, nobody gives
@@ -70,6 +72,7 @@ def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Inp
     text = Text(description)
     found = [item for reader in _READERS for item in reader(text)]
     found.sort(key=lambda item: item.at)
+    found = _as_range(found, text)
     if sum(item.role in ("above", "below") for item in found) > 1:
         found = [_told_apart(item, text) for item in found]
     used: dict[str, tuple[str, str]] = {}
@@ -80,6 +83,25 @@ def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Inp
             used[name] = (item.type, item.source)
             kept.append(replace(item, name=name))
     return tuple(kept)
+
+
+def _as_range(found: list[Input], text: Text) -> list[Input]:
+    """Above 0.7 and below 0.9: not what is above or below, but what is between."""
+    limits = [item for item in found if item.role in ("above", "below")]
+    if [item.role for item in limits] != ["above", "below"]:
+        return found
+    low, high = limits
+    if float(low.source) >= float(high.source):
+        return found
+    middle = text.whole[low.at : high.at]
+    said = words.COMPARED.match(text.whole, low.at)
+    if said is None or not words.JOINED.fullmatch(middle[said.end() - low.at :]):
+        return found
+    between = {
+        low: replace(low, name="minimum", help=f'smallest value, from "{low.said}"', role="from"),
+        high: replace(high, name="maximum", help=f'largest value, from "{high.said}"', role="to"),
+    }
+    return [between.get(item, item) for item in found]
 
 
 def _told_apart(item: Input, text: Text) -> Input:
@@ -170,7 +192,8 @@ def _emails(text: Text) -> Iterator[Input]:
 def _paths(text: Text) -> Iterator[Input]:
     for found in text.take(words.PATH):
         path = found[0].rstrip(".,;:!?)")
-        if path.strip("/~.*") and not re.fullmatch(r"\w{1,3}/\w{1,3}", path):
+        no_path = re.fullmatch(r"\w{1,3}/\w{1,3}|\d+(?:/\d+)+", path)  # 5/6/2026
+        if path.strip("/~.*") and not no_path:
             text.read(found)
             before = text.before(found.start())
             folder = path.endswith("/") or before in ("folder", "directory", "ordner", "dossier")
@@ -237,17 +260,17 @@ def _periods(text: Text) -> Iterator[Input]:
             unit = words.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
-                number = str(int(found["number"] or 1))
-                yield _input(found, unit, "int", number, f"{unit} to look at")
+                value = str(int(found["number"] or 1))
+                yield _input(found, unit, "int", value, f"{unit} to look at")
     for pattern, name, help_ in words.SPANS:
         for found in text.take(pattern):
             unit = words.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
-                number = str(_number(found["number"]))
-                kind = "float" if "." in number else "int"
+                value = str(number(found["number"]))
+                kind = "float" if "." in value else "int"
                 role: Role = "above" if name == "older_than" else ""
-                item = _input(found, f"{name}_{unit}", kind, number, f"{help_} in {unit}")
+                item = _input(found, f"{name}_{unit}", kind, value, f"{help_} in {unit}")
                 yield replace(item, role=role)
     for found in text.take(words.SINGLE):
         text.read(found)
@@ -258,39 +281,31 @@ def _periods(text: Text) -> Iterator[Input]:
 # Numbers
 
 
-def _number(text: str) -> int | float:
-    """As people write it: 1,200 and 1.5 and 3k."""
-    text = text.replace("\u00a0", "").replace("'", "")
-    factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
-    text = text[:-1] if factor > 1 else text
-    if "," in text and "." in text:  # the later of the two is the decimal one
-        thousands = "," if text.rindex(",") < text.rindex(".") else "."
-        text = text.replace(thousands, "")
-    elif re.fullmatch(r"-?[1-9]\d{0,2}([.,]\d{3})+", text) and text.count(".") != 1:
-        text = re.sub(r"[.,]", "", text)
-    text = text.replace(",", ".")
-    if text.count(".") > 1:
-        text = text.replace(".", "")
-    if "." not in text:
-        return int(text) * factor
-    value = float(text) * factor
-    return int(value) if factor > 1 and value.is_integer() else value
-
-
-def _measured(found: re.Match[str]) -> tuple[str, str, str]:
-    """Type, default and unit of a number with what stands around it."""
-    value = _number(found["number"])
-    sign, unit = found["sign"] or "", (found["unit"] or "").strip()
-    unit = words.UNITS.get(unit.lower(), unit) or words.SIGNS.get(sign, "")
-    if unit or isinstance(value, float):
-        return "float", repr(float(value)), unit
-    return "int", str(value), ""
+def _ranges(text: Text) -> Iterator[Input]:
+    for found in text.take(words.YEARS):
+        text.read(found)
+        yield _input(found, "first_year", "int", found["low"], "first year")
+        last = _input(found, "last_year", "int", found["high"], "last year")
+        yield replace(last, at=found.start("high"))
+    for found in text.take(words.RANGE):
+        unit = unit_of(found["unit"] or found["first"], found["sign"])
+        continental = unit in words.CURRENCIES or found[0][:3].lower() != "bet"
+        low, high = (number(found[name], continental=continental) for name in ("low", "high"))
+        if low > high:
+            continue
+        text.read(found)
+        kind = "float" if unit or isinstance(low, float) or isinstance(high, float) else "int"
+        as_kind = float if kind == "float" else int
+        of = f" in {unit}" if unit else ""
+        yield _input(found, "minimum", kind, repr(as_kind(low)), f"smallest value{of}", "from")
+        last = _input(found, "maximum", kind, repr(as_kind(high)), f"largest value{of}", "to")
+        yield replace(last, at=found.start("high"))
 
 
 def _thresholds(text: Text) -> Iterator[Input]:
     for pattern in (words.COMPARED, words.COMPARED_AFTER):
         for found in text.take(pattern):
-            type_, source, unit = _measured(found)
+            type_, source, unit = measured(found)
             text.read(found)
             role = _bad_side(text, found)
             side = "lowest" if role == "below" else "highest"
@@ -317,7 +332,7 @@ def _limits(text: Text) -> Iterator[Input]:
     for pattern in words.LIMITS:
         for found in text.take(pattern):
             text.read(found)
-            value = str(_number(found["number"]))
+            value = str(number(found["number"]))
             yield _input(found, "limit", "int", value, "at most so many", "most")
 
 
@@ -329,11 +344,17 @@ def _amounts(text: Text) -> Iterator[Input]:
     for found in text.take(words.LABELLED):
         if name := _name(found["label"]):
             text.read(found)
-            value = _number(found["number"])
+            value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
             yield _input(found, name, kind, repr(value), found["label"].lower())
     for pattern in (words.MEASURE, words.MONEY):
         yield from _quantities(text, pattern)
+    for found in text.take(words.NUMBERED):
+        if (name := _name(found["what"])) and name not in words.SMALL:
+            text.read(found)
+            values = re.findall(r"\d+", found["values"])
+            source = f"[{', '.join(str(int(value)) for value in values)}]"
+            yield _input(found, name, "list[int]", source, f"which {found['what']}")
     for found in text.take(words.COUNTED):
         before = text.whole[: found.start()].rstrip()
         product = re.search(r"\w\W+([A-Z]\w*)$", before[-40:])
@@ -343,7 +364,7 @@ def _amounts(text: Text) -> Iterator[Input]:
 
 def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
     for found in text.take(pattern):
-        type_, source, unit = _measured(found)
+        type_, source, unit = measured(found)
         name = {"percent": "percent", "": "amount"}.get(unit, "amount")
         text.read(found)
         yield _input(found, name, type_, source, f"amount in {unit}" if unit else "amount")
@@ -351,11 +372,15 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
 
 def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
     name = _name(found["what"])
-    if not name or name in words.SMALL:
+    if name in words.NOT_COUNTED:
+        return
+    if name in words.REPEATED:
+        name = "times"
+    elif not name or name in words.SMALL:
         name = "number"
     text.read(found)
     help_ = f"how many {found['what']}" if name != "number" else "number"
-    yield _input(found, name, "int", repr(int(_number(found["number"]))), help_)
+    yield _input(found, name, "int", repr(int(number(found["number"]))), help_)
 
 
 # Words
@@ -418,6 +443,7 @@ _READERS: tuple[Reader, ...] = (
     _paths,
     _hosts,
     _dates,
+    _ranges,
     _calendar,
     _limits,
     _periods,

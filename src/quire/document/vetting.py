@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
 import unicodedata
 from collections.abc import Iterator
 
 from ..errors import DocumentError, ParameterError
-from . import formats
+from . import dependencies, formats
 from .draft import SECTIONS, TITLE, Draft, Waiting, without_ids
 from .lint import lint
 from .model import Document
@@ -16,7 +18,11 @@ from .params import declared, resolve
 
 MOST_CELLS = 60
 _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
-_MAGIC = re.compile(r"^[ \t]*(?:[!%]|get_ipython\b)", re.MULTILINE)
+_MAGIC = re.compile(r"^[ \t]*[!%]|\bget_ipython\b", re.MULTILINE)
+# What some models say before they answer.
+_THOUGHT = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL)
+# What a default may be besides a literal.
+_MADE = ("date", "datetime", "time", "timedelta", "Path", "Decimal")
 _OPEN = re.compile(r"\bTODO\b|\bNotImplementedError\b|^\s*\.\.\.\s*$", re.MULTILINE)
 
 
@@ -24,6 +30,7 @@ def cleaned(text: str) -> str:
     """Without the fence around it and without characters that are not seen."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
+    text = _THOUGHT.sub("", text)
     # Where there is something around the task, the longest block is meant.
     blocks = [] if re.match(r"\s*# ?%%", text) else _FENCED.findall(text)
     return max(blocks, key=len).strip("\n") + "\n" if blocks else text.strip("\n") + "\n"
@@ -58,10 +65,50 @@ def _of_cells(document: Document) -> Iterator[str]:
     for at, cell in enumerate(document.cells):
         if cell.kind == "raw":
             yield f"cell {at} is raw: use only code and Markdown"
-        elif cell.kind == "code" and _MAGIC.search(cell.source):
-            yield f"cell {at} has a magic or a shell line: write plain Python"
+        elif cell.kind == "code" and (_MAGIC.search(cell.source) or not _is_python(cell.source)):
+            yield f"cell {at} has a magic or a shell line, or is no Python: write plain Python"
         if set(cell.tags) - {TAG}:
             yield f"cell {at} has the tags {', '.join(cell.tags)}: only parameters may be tagged"
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _only_declares(source: str) -> bool:
+    """Imports, and names with a literal each: looking at the parameters must not compute."""
+    if not _is_python(source):
+        return False
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        value = statement.value if isinstance(statement, ast.AnnAssign | ast.Expr) else None
+        if value is None or not _is_literal(value):
+            return False
+    return True
+
+
+def _is_literal(node: ast.expr) -> bool:
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        parts = node.elts
+    elif isinstance(node, ast.Dict):
+        parts = [*filter(None, node.keys), *node.values]
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call) and not node.keywords:
+        if ast.unparse(node.func).rpartition(".")[2] not in _MADE:
+            return False
+        parts = node.args
+    elif not isinstance(node, ast.Constant):
+        return False
+    return all(map(_is_literal, parts))
 
 
 def _of_parameters(document: Document) -> Iterator[str]:
@@ -69,6 +116,8 @@ def _of_parameters(document: Document) -> Iterator[str]:
     if len(tagged) != 1 or parameters_cell(document) is None:
         yield 'there has to be one code cell with the marker `# %% parameters tags=["parameters"]`'
         return
+    if not _only_declares(tagged[0].source):
+        yield "the parameters cell computes: `name: type = literal  # help`, and imports for types"
     parameters = declared(document)
     if not parameters:
         yield "the parameters cell declares none: `name: type = default  # help`"
@@ -82,6 +131,9 @@ def _of_parameters(document: Document) -> Iterator[str]:
 
 
 def _of_sections(document: Document) -> Iterator[str]:
+    with contextlib.suppress(DocumentError):  # which lint says
+        if dependencies.declared(document) is not None:
+            yield "it names packages to be installed: leave that to a person"
     titles = {cell.title.strip().lower() for cell in document.cells if cell.kind == "code"}
     for name in SECTIONS:
         if name not in titles:

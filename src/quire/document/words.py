@@ -171,6 +171,11 @@ SPANS = (
         "age",
     ),
     (
+        re.compile(rf"\bfor\s+(?:more than|at least|longer than|over)\s+{_SPAN_UNIT}", _I),
+        "lasting",
+        "time",
+    ),
+    (
         re.compile(rf"\b(?:every|alle|toutes les|tous les|cada)\s+{_SPAN_UNIT}", _I),
         "every",
         "pause",
@@ -201,6 +206,28 @@ _UNIT = (
 _BARE = rf"(?P<sign>[$€£¥₹])?\s?{_NUM}(?:\s?{_UNIT})?"
 # Words of languages without spaces may follow at once.
 _AMOUNT = rf"{_BARE}(?![A-Za-z0-9_]|[.,:-]\d)"
+_SPAN = r"-?\d(?:[\d,.'\u00a0]{0,18}\d)?(?:[kKmM](?![a-zA-Z]))?"
+# Between two numbers, of which often only the second has a unit.
+RANGE = re.compile(
+    rf"\b(?:between|zwischen|entre|tra)\s+(?P<sign>[$€£¥₹])?\s?(?P<low>{_SPAN})"
+    rf"(?:\s?{_UNIT.replace('unit', 'first', 1)})?\s+(?:and|und|et|y|e)\s+[$€£¥₹]?\s?"
+    rf"(?P<high>{_SPAN})(?:\s?{_UNIT})?(?![A-Za-z0-9_]|[.,:-]\d)",
+    _I,
+)
+YEARS = re.compile(
+    r"\b(?:between|from|zwischen|von|entre|de)\s+(?P<low>(?:19|20)\d\d)\s+"
+    r"(?:and|to|until|through|und|bis|et|y|à|a)\s+(?P<high>(?:19|20)\d\d)(?![\w%]|[.,:-]\d)",
+    _I,
+)
+# Nothing but this between two limits: they are one thing's.
+JOINED = re.compile(r"\s*(?:,|and|but|und|et|y)?\s*", _I)
+CURRENCIES = frozenset({"EUR", "CHF"})  # whose people write 1.000 for a thousand
+CONTINENTAL = re.compile(
+    r"über|unter|mindestens|höchstens|mehr als|weniger als|(?:größer|kleiner|höher|länger) als|"
+    r"plus de|moins de|au moins|au plus|más de|menos de|al menos|como máximo|più di|meno di|oltre|"
+    r"meer dan|minder dan",
+    _I,
+)
 _ABOVE = (
     r"above|over|at least|no less than|minimum of|more than|greater than|higher than|larger than|bigger than|longer than|exceeds?|"
     r"exceeding|exceeded|beyond|slower than|>=?|≥|"
@@ -282,6 +309,19 @@ COUNTED = re.compile(
     r"(?<![\w.,/:#+-])(?P<number>\d{1,3}(?:,\d{3})+|\d{1,9})\s+(?P<what>[^\W\d_][\w-]{1,30})(?!/)",
     _I,
 )
+
+# customers 17, 23 and 42
+NUMBERED = re.compile(
+    r"\b(?P<what>[a-z]{3,20}s)\s+(?P<values>\d{1,9}(?:\s?,\s?\d{1,9}){0,20},?\s+"
+    r"(?:and|or|und|et|y)\s+\d{1,9})(?![\w%]|[.,:-]\d)",
+    _I,
+)
+# What stands behind a number and is not counted by it.
+NOT_COUNTED = frozenset(
+    """and or with to in on at of for from by as than then per is are was were not no the a an
+    und oder mit von bis zu ist sind et ou avec de des est y o con es""".split()
+)
+REPEATED = frozenset("time times mal fois veces volte".split())
 
 # Words
 

@@ -16,6 +16,8 @@ import hashlib
 import hmac
 import json
 import os
+import re
+import resource
 import secrets
 import select
 import socket
@@ -31,10 +33,16 @@ from ..errors import QuireError, Refused
 
 REQUEST_LIMIT = 16 << 20  # bytes
 HEADER_LIMIT = 256
+VALUES = 200_000  # in one call: each costs far more memory than what it is written with
+SMALL = 1 << 20  # bytes of a call that is held without further ado
+HELD = 128 << 20  # bytes of larger ones at a time; others wait
 PATIENCE = 10.0  # seconds that a caller may take to say its call, and to take its answer
-MOST_OF_ONE = 64  # connections of one process at a time
+MOST_OF_ONE = 64  # connections of one kernel, with all it started, at a time
 MOST = 512  # and of all
+TICK = 0.05  # seconds until a socket that could not be had is tried for again
 
+# One that is never closed is all of the rest: not looked for anew from each quote in it.
+_TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 HELLO = "hello"  # only says which process a line is for
 STRANGER = "this run is over, or the call is not from its kernel"
@@ -98,13 +106,19 @@ class _Registered:
 
 
 class CallServer:
-    def __init__(self) -> None:
+    def __init__(self, descriptors: int | None = None) -> None:
+        """`descriptors`: how many this process may have, if not what the system says."""
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if descriptors is None else descriptors
+        # The most are for what the calls do, and for everything else.
+        self._most = MOST if soft < 0 else min(MOST, max(4, soft // 4))
         self._lines: dict[str, _Registered] = {}
         self._lock = threading.Lock()
         self._address = ""
         self._listener: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._open: Counter[int] = Counter()
+        self._space = threading.Condition()
+        self._held = 0  # bytes of large calls
         self.strangers = 0  # calls that belonged to no run of ours
 
     def register(
@@ -145,33 +159,43 @@ class CallServer:
         listener = self._listener
         assert listener is not None
         while True:
-            try:
+            sock = None
+            with contextlib.suppress(OSError):  # the caller has gone, or no descriptor is left
                 sock, _ = listener.accept()
-            except OSError:
-                return
             if self._listener is not listener:
-                sock.close()
+                if sock is not None:
+                    sock.close()
                 listener.close()
                 return
-            pid, uid = _peer(sock)
-            with self._lock:
-                full = self._open[pid] >= MOST_OF_ONE or self._open.total() >= MOST
-                self._open[pid] += not full
-            if full or uid != os.getuid():
-                sock.close()
-                if not full:
-                    self._left(pid)
-                self._turn_away(None, pid, "there were too many calls at a time")
-                continue
-            threading.Thread(target=self._serve, args=(sock, pid), daemon=True).start()
+            if sock is None:
+                time.sleep(TICK)
+            else:
+                self._take(sock)
 
-    def _left(self, pid: int) -> None:
+    def _take(self, sock: socket.socket) -> None:
+        pid, uid = _peer(sock)
+        group = _group(pid)
+        most = min(MOST_OF_ONE, self._most)
         with self._lock:
-            self._open[pid] -= 1
-            if not self._open[pid]:
-                del self._open[pid]
+            full = self._open[group] >= most or self._open.total() >= self._most
+            full = full or uid != os.getuid()
+            self._open[group] += not full
+        if not full:
+            try:
+                threading.Thread(target=self._serve, args=(sock, pid, group), daemon=True).start()
+                return
+            except RuntimeError:  # the system has no thread for it
+                self._left(group)
+        self._turn_away(None, pid, "there were too many calls at a time")
+        sock.close()
 
-    def _serve(self, sock: socket.socket, pid: int) -> None:
+    def _left(self, group: int) -> None:
+        with self._lock:
+            self._open[group] -= 1
+            if not self._open[group]:
+                del self._open[group]
+
+    def _serve(self, sock: socket.socket, pid: int, group: int) -> None:
         try:
             with sock, contextlib.suppress(OSError):
                 sock.settimeout(PATIENCE)
@@ -181,15 +205,36 @@ class CallServer:
                 # What was not read of a refused call would make the system drop the answer.
                 _drain(sock)
         finally:
-            self._left(pid)
+            self._left(group)
 
     def _reply(self, sock: socket.socket, pid: int) -> dict[str, Any]:
         challenge = secrets.token_hex(16).encode()
         sock.sendall(challenge + b"\n")
         try:
-            name, proof, body = _read(sock)
+            name, proof, size, rest = _header(sock)
+            with self._room(size):
+                return self._answered(sock, pid, (challenge, name, proof), _body(sock, size, rest))
         except ValueError as error:
             return self._turn_away(None, pid, str(error))
+
+    @contextlib.contextmanager
+    def _room(self, size: int) -> Iterator[None]:
+        held = size if size > SMALL else 0
+        with self._space:
+            if held and not self._space.wait_for(lambda: self._held + held <= HELD, PATIENCE):
+                raise ValueError("there were too many large calls at a time")
+            self._held += held
+        try:
+            yield
+        finally:
+            with self._space:
+                self._held -= held
+                self._space.notify_all()
+
+    def _answered(
+        self, sock: socket.socket, pid: int, said: tuple[bytes, str, str], body: bytes
+    ) -> dict[str, Any]:
+        challenge, name, proof = said
         with self._lock:
             found = self._lines.get(name)
         if found is None:
@@ -232,8 +277,10 @@ class CallServer:
             self._lines.clear()
         if listener is None:
             return
-        # Closing a listener does not end the accept() that waits on it; a knock does.
+        # Closing a listener does not end the accept() that waits on it; a knock does. It does not
+        # wait: where so many knock that there is no room, accept() does not wait either.
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as knock:
+            knock.setblocking(False)
             knock.connect(self._address.replace("@", "\0", 1))
         if self._thread is not None:
             self._thread.join(1.0)
@@ -245,12 +292,21 @@ def _peer(sock: socket.socket) -> tuple[int, int]:
     return int(pid), int(uid)
 
 
+def _group(pid: int) -> int:
+    """Who counts as one: a kernel leads a session, and its children are in it."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return pid
+
+
 def _refusal(code: str, message: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "hint": ""}}
 
 
-def _read(sock: socket.socket) -> tuple[str, str, bytes]:
-    """Name of the line, proof and call. ValueError says what is wrong with it."""
+def _header(sock: socket.socket) -> tuple[str, str, int, bytes]:
+    """Name of the line, proof, size of the call and its beginning. ValueError says what is wrong
+    with it."""
     data = b""
     for chunk in _chunks(sock):
         data += chunk
@@ -263,6 +319,10 @@ def _read(sock: socket.socket) -> tuple[str, str, bytes]:
     size = int(words[2])
     if size > REQUEST_LIMIT:
         raise ValueError(f"a call has at most {REQUEST_LIMIT:,} bytes, this one {size:,}")
+    return words[0], words[1], size, rest
+
+
+def _body(sock: socket.socket, size: int, rest: bytes) -> bytes:
     parts, have = [rest], len(rest)
     if have < size:
         for chunk in _chunks(sock):
@@ -272,7 +332,7 @@ def _read(sock: socket.socket) -> tuple[str, str, bytes]:
                 break
     if have != size:
         raise ValueError("the call is not as long as it says")
-    return words[0], words[1], b"".join(parts)
+    return b"".join(parts)
 
 
 def _chunks(sock: socket.socket) -> Iterator[bytes]:
@@ -290,9 +350,17 @@ def _chunks(sock: socket.socket) -> Iterator[bytes]:
 
 
 def _loads(body: bytes) -> Any:
+    if len(body) > SMALL and _values(body) > VALUES:
+        raise ValueError(f"a call has at most {VALUES:,} values in it")
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(body)
+        return json.loads(body.decode())
     return None
+
+
+def _values(body: bytes) -> int:
+    """How many there are at most, without making them."""
+    rest = _TEXT.sub(b"", body)
+    return rest.count(b",") + rest.count(b"[") + rest.count(b"{")
 
 
 def _drain(sock: socket.socket) -> None:

@@ -29,6 +29,7 @@ from .hostcall import Call
 REQUEST_LIMIT = 16 << 20
 FIRST_CLIENT = 2.0  # seconds
 LOOK = 1.0  # seconds between two looks at what nobody uses
+PAUSE = 0.05  # seconds until a client that could not be let in is tried again
 
 
 @dataclass(slots=True)
@@ -104,13 +105,17 @@ class Host:
         signal.signal(signal.SIGINT, lambda *_: self._stop())
         looked = time.monotonic()
         while not self._stopping:
+            sock: socket.socket | None = None
             try:
                 sock, _ = self._listener.accept()
                 threading.Thread(target=self._client, args=(sock,), daemon=True).start()
             except TimeoutError:
                 pass
-            except OSError:
-                break
+            except (OSError, RuntimeError):
+                # No descriptor or no thread is left for it: what runs here must not end by that.
+                if sock is not None:
+                    sock.close()
+                time.sleep(PAUSE)
             # Also while clients keep coming: what others left is to be let go of.
             if time.monotonic() - looked >= LOOK:
                 if self._is_idle() or not self._is_reachable():

@@ -38,6 +38,8 @@ class KernelSpec:
     preload: tuple[str, ...] = ()
     # umask, niceness, cores and limits, where they are not those of this process.
     world: Mapping[str, Any] = field(default_factory=dict)
+    # For the commands of its cells, where a cell chose `env`: that of whoever began all of it.
+    commands: Mapping[str, str] | None = None
     # What the record says of an environment that was made for it; empty where none was asked for.
     environment: Mapping[str, Any] = field(default_factory=dict)
 

@@ -16,6 +16,7 @@ TEXT = 300  # characters of one argument in a record
 ITEMS = 20
 DEEP = 4
 LINE = 160
+DECIDED = 2_000  # characters of a call that a person is asked to allow
 SHOWN = 50  # calls under one cell
 
 
@@ -48,9 +49,23 @@ def digest(value: Any) -> dict[str, Any]:
 
 def one_line(arguments: Mapping[str, Any]) -> str:
     """Arguments as a call would have them, on one short line."""
-    parts = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items()]
-    text = " ".join(plain(", ".join(parts)).split())
+    text = _written(arguments)
     return text if len(text) <= LINE else f"{text[:LINE]}…"
+
+
+def to_decide(arguments: Mapping[str, Any]) -> str:
+    """For a person who allows a call: all of them, or head, tail and how much is not shown."""
+    text = _written(arguments)
+    cut = len(text) - DECIDED
+    if cut <= 0:
+        return text
+    half = DECIDED // 2
+    return f"{text[:half]} [… {cut:,} characters are not shown here …] {text[-half:]}"
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    parts = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items()]
+    return " ".join(plain(", ".join(parts)).split())
 
 
 def called(call: ToolCalled) -> str:

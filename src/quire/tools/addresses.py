@@ -23,12 +23,12 @@ Lookup = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A page, and the address that its host has been found to have."""
+    """A page, and the addresses that its host has been found to have."""
 
     url: SplitResult
     host: str
     port: int
-    address: str
+    addresses: tuple[str, ...]
 
     @property
     def is_secure(self) -> bool:
@@ -86,11 +86,12 @@ def target(url: object, private: Sequence[str], lookup: Lookup = resolve) -> Tar
     if not _is_named(host, port, private):
         for address in addresses:
             if not is_public(address):
+                which = host if host == address else f"{host} is {address}, which"
                 raise Refused(
-                    f"{host} is {address}, which is not on the public internet",
+                    f"{which} is not on the public internet",
                     hint="private_hosts under [tools] names hosts that may be reached all the same",
                 )
-    return Target(parts, host, port, addresses[0])
+    return Target(parts, host, port, tuple(addresses))
 
 
 def _is_named(host: str, port: int, private: Sequence[str]) -> bool:
@@ -111,7 +112,7 @@ def is_public(address: str) -> bool:
         for inner in (found.ipv4_mapped, found.sixtofour, _translated(found)):
             if inner is not None:
                 return is_public(str(inner))
-        if found.teredo is not None or "%" in address:
+        if found.teredo is not None or found.is_site_local or "%" in address:
             return False
     return found.is_global and not found.is_multicast and not found.is_reserved
 

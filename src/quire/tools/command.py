@@ -43,7 +43,7 @@ def words_of(command: object, allowed: Sequence[str], refused: Sequence[str]) ->
         return ["/bin/sh", "-c", command]
     words = _parsed(command)
     for pattern in refused:
-        if _fits(words, pattern):
+        if _has(words, pattern):
             raise Refused(
                 f"the command fits {pattern!r}, which is refused",
                 hint="refuse_commands under [tools] says what never runs",
@@ -104,6 +104,18 @@ def _fits(words: Sequence[str], pattern: str) -> bool:
             return False
         words = words[: len(wanted)]
     return len(words) == len(wanted) and all(map(fnmatchcase, words, wanted))
+
+
+def _has(words: Sequence[str], pattern: str) -> bool:
+    """Whether the words of a pattern stand in a command in this order, whatever is between them."""
+    try:
+        program, *wanted = shlex.split(pattern)
+    except ValueError:
+        return False
+    rest = iter(words[1:])
+    return fnmatchcase(words[0], program) and all(
+        any(fnmatchcase(word, one) for word in rest) for one in wanted if one != "*"
+    )
 
 
 def run_command(
@@ -214,18 +226,27 @@ class Kept:
 
 
 def bounded_run(
-    argv: Sequence[str], fd: int, seconds: float, limit: int, called_off: Callable[[], bool]
+    argv: Sequence[str],
+    asked: bytes,
+    fd: int | None,
+    seconds: float,
+    limit: int,
+    called_off: Callable[[], bool],
 ) -> bytes | None:
-    """What one of our own programs says; None where it took too long. `fd` is handed to it."""
-    process = subprocess.Popen(
-        argv,
-        env={"PATH": os.defpath, "PYTHONUTF8": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(fd,),
-        start_new_session=True,
-    )
+    """What one of our own programs says to what it is asked; None where it took too long.
+    `fd`, if any, is handed to it."""
+    with open(os.memfd_create("asked"), "w+b") as request:  # a pipe would have to be filled
+        request.write(asked)
+        request.seek(0)
+        process = subprocess.Popen(
+            argv,
+            env={"PATH": os.defpath, "PYTHONUTF8": "1"},
+            stdin=request,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=() if fd is None else (fd,),
+            start_new_session=True,
+        )
     assert process.stdout is not None
     deadline = time.monotonic() + seconds
     parts: list[bytes] = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import socket
+import string
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 from ..errors import Refused, ToolError
 from .addresses import Lookup, Target, resolve, shown, target
@@ -47,8 +49,16 @@ def fetch(
                     return _page(answer, url, limit)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise _failed(url, error, deadline, called_off) from error
-        url = urljoin(url, moved)
+        url = _next(url, moved)
     raise Refused(f"{shown(url)} leads on more than {REDIRECTS} times")
+
+
+def _next(url: str, moved: str) -> str:
+    # What a server sends as it is comes as Latin-1; browsers write it as %XX.
+    try:
+        return urljoin(url, quote(moved.strip().encode("latin-1"), safe=string.punctuation))
+    except ValueError as error:
+        raise ToolError(f"{shown(url)} leads to what is no URL: {error}") from None
 
 
 def _asked(connection: http.client.HTTPConnection, found: Target) -> http.client.HTTPResponse:
@@ -73,10 +83,7 @@ def _connected(
     left = max(0.001, deadline - time.monotonic())
     connection = http.client.HTTPConnection(found.host, found.port, timeout=left)
     over = threading.Event()
-    try:
-        sock = socket.create_connection((found.address, found.port), timeout=left)
-    except OSError as error:
-        raise _failed(found.url.geturl(), error, deadline, called_off) from error
+    sock = _reached(found, deadline, called_off)
     with contextlib.closing(sock):
         watch = threading.Thread(target=_cut_off, args=(sock, over, deadline, called_off))
         watch.daemon = True
@@ -100,6 +107,18 @@ def _connected(
             connection.close()
 
 
+def _reached(found: Target, deadline: float, called_off: Callable[[], bool]) -> socket.socket:
+    """The first of its addresses that answers."""
+    failed: OSError = OSError("it has no address")
+    for address in found.addresses:
+        left = max(0.001, deadline - time.monotonic())
+        try:
+            return socket.create_connection((address, found.port), timeout=left)
+        except OSError as error:
+            failed = error
+    raise _failed(found.url.geturl(), failed, deadline, called_off) from failed
+
+
 def _cut_off(
     sock: socket.socket, over: threading.Event, deadline: float, called_off: Callable[[], bool]
 ) -> None:
@@ -116,7 +135,8 @@ def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
         raise ToolError(f"{shown(url)} answered {answer.status} {answer.reason}"[:300])
     if answer.getheader("Content-Encoding", "identity").lower() != "identity":
         raise ToolError(f"{shown(url)} answered in an encoding that was not asked for")
-    kind = (answer.getheader("Content-Type") or "text/plain").partition(";")[0].strip().lower()
+    kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+    kind, unnamed = kind or "text/plain", not kind
     readable = kind.startswith("text/") or kind.endswith(("json", "xml"))
     if not readable:
         raise ToolError(f"{shown(url)} is {kind[:100]}, not a text", hint="fetch it in Python")
@@ -128,16 +148,33 @@ def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
     if size <= limit and answer.length:
         raise http.client.IncompleteRead(b"", answer.length)
     data = b"".join(parts)[:limit]
-    return Page(url, kind, data.decode(_charset(answer), "replace"), cut=size > limit)
+    if unnamed and _HTML.match(data[:_HEAD]):
+        kind = "text/html"
+    text = data.decode(_charset(answer, data, kind), "replace").removeprefix("\ufeff")
+    if "\0" in text[:_HEAD]:
+        raise ToolError(f"{shown(url)} is not a text", hint="fetch it in Python")
+    return Page(url, kind, text, cut=size > limit)
 
 
-def _charset(answer: http.client.HTTPResponse) -> str:
+_HEAD = 1024  # bytes in which a page says what it is, as browsers have it
+_HTML = re.compile(rb"\s*<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
+_META = re.compile(rb"""<meta\s[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+def _charset(answer: http.client.HTTPResponse, data: bytes, kind: str) -> str:
+    """By the mark at its beginning, what the server says, what the page says; in that order."""
     import codecs
 
-    named = answer.headers.get_content_charset("utf-8")
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return name
+    named = answer.headers.get_content_charset("")
+    if not named and "html" in kind and (said := _META.search(data[:_HEAD])):
+        named = said[1].decode("ascii")
     try:
         return named if codecs.lookup(named)._is_text_encoding else "utf-8"
-    except LookupError:
+    except (LookupError, ValueError):
         return "utf-8"
 
 

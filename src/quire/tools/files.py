@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import Refused, ToolError
+from . import policy
 from .places import Places, Spot
 
 SCANNED = 200_000_000  # bytes of a file whose lines are counted
@@ -91,7 +92,10 @@ def write_file(places: Places, given: Mapping[str, Any], limit: int, umask: int)
             hint="raise write_limit under [tools], or write it in Python",
         )
     with places.at(given.get("path"), given.get("cwd"), write=True, make=0o777 & ~umask) as spot:
+        if spot.status is not None:
+            _regular(spot.path, spot.status)
         _writable(spot)
+        policy.keep(spot, data)
         _replace(spot, data, umask)
     return {"path": spot.path, "bytes": len(data), "created": spot.status is None}
 
@@ -107,6 +111,7 @@ def patch(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> d
     if old == new:
         raise ToolError("the old and the new text are the same", hint="nothing was changed")
     with places.at(given.get("path"), given.get("cwd"), write=True) as spot:
+        _writable(spot)
         before = _whole_text(spot, limit)
         count = before.count(old)
         if count == 0:
@@ -124,6 +129,7 @@ def patch(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> d
             raise Refused(
                 f"{spot.path} would have {len(data):,} bytes; at most {limit:,} are written"
             )
+        policy.keep(spot, data)
         _replace(spot, data, umask)
     return {"path": spot.path, "replacements": count, "diff": _diff(before, after, spot.path)}
 
@@ -172,13 +178,16 @@ def _opened(spot: Spot) -> Iterator[int]:
             raise Refused(f"{spot.path} changed while it was looked at")
         _regular(spot.path, status)
         yield fd
+    except OSError as error:  # what looks like a file need not be one, as in /proc
+        raise _disk(spot, error) from error
     finally:
         os.close(fd)
 
 
 def _writable(spot: Spot) -> None:
-    if spot.status is not None:
-        _regular(spot.path, spot.status)
+    """A file is put in the place of the old one, which its permissions would not prevent."""
+    if spot.status is not None and not spot.status.st_mode & 0o222:
+        raise ToolError(f"{spot.path} is read-only", hint="chmod it first, if it is to be changed")
 
 
 def _regular(path: str, status: os.stat_result) -> None:

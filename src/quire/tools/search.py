@@ -53,8 +53,9 @@ def search_files(
             shown = str(path).removeprefix("./").rstrip("/")
             shown = "" if shown == "." else shown
             request = {**wanted, "fd": fd, "file": name, "path": spot.path, "shown": shown}
-            command = [sys.executable, "-I", "-S", str(WORKER), json.dumps(request)]
-            done = bounded_run(command, fd, seconds, _ANSWER, called_off)
+            command = [sys.executable, "-I", "-S", str(WORKER)]
+            asked = json.dumps(request).encode()
+            done = bounded_run(command, asked, fd, seconds, _ANSWER, called_off)
         finally:
             os.close(fd)
     if done is None:

@@ -1,7 +1,8 @@
 """Looks through files for a cell, in a process of its own: a bad regular expression takes for ever.
 
-Run by path, standard library only:  python -I -S searching.py REQUEST
-REQUEST is JSON; `fd` in it is the open folder, or file, to look through. One JSON object on stdout.
+Run by path, standard library only:  python -I -S searching.py
+The request is JSON on stdin: as an argument it could be too long, and everybody could see it. `fd`
+in it is the open folder, or file, to look through. One JSON object on stdout.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class Search:
 def main() -> None:
     # Not longer than whoever wants to know.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
-    request = json.loads(sys.argv[1])
+    request = json.load(sys.stdin)
     if os.getppid() != request["parent"]:
         return
     try:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..config import Tools
 from ..errors import QuireError, ToolError
-from .addresses import Lookup, parsed, resolve, target
-from .command import run_command
+from .addresses import Lookup, parsed, resolve, shown, target
+from .command import bounded_run, run_command
 from .fetch import Page, fetch
 from .files import whole
-from .pagetext import page_text
+from .pagetext import cut
 
+READER = Path(__file__).with_name("pagetext.py")
 PAGES = 10
 PAGE_CHARACTERS = 15_000
 _RESULT = {"title": 300, "url": 2_000, "description": 2_000}
@@ -61,8 +65,8 @@ class Web:
         for url in urls:
             one: dict[str, Any] = {"url": url, "title": "", "content": "", "error": None}
             try:
-                title, text = self._page(url)
-                one |= {"title": title, "content": _cut(text, most)}
+                title, text = self._page(url, most)
+                one |= {"title": title, "content": cut(text, most)}
             except QuireError as error:
                 if len(urls) == 1:
                     raise
@@ -70,7 +74,7 @@ class Web:
             found.append(one)
         return {"results": found}
 
-    def _page(self, url: Any) -> tuple[str, str]:
+    def _page(self, url: Any, most: int) -> tuple[str, str]:
         settings = self.settings
         address = parsed(url).geturl()
         if settings.extract_command or settings.extract_url:
@@ -90,8 +94,29 @@ class Web:
                 lookup=self.lookup,
             )
         if "html" in page.kind:
-            return page_text(page.text, page.url)
+            return self._read(page, most)
         return "", page.text
+
+    def _read(self, page: Page, most: int) -> tuple[str, str]:
+        """The title and the text of a page, in a process that ends when it takes too long."""
+        request = {"html": page.text, "url": page.url, "limit": most, "parent": os.getpid()}
+        seconds = self.settings.seconds
+        done = bounded_run(
+            [sys.executable, "-I", "-S", str(READER)],
+            json.dumps(request).encode(),
+            None,
+            seconds,
+            most * 12 + 100_000,  # JSON writes one character in up to twelve
+            self.called_off,
+        )
+        try:
+            title, text = json.loads(done or b"")
+        except ValueError:
+            raise ToolError(
+                f"{shown(page.url)} could not be read within {seconds:g} s",
+                hint="fetch it in Python",
+            ) from None
+        return title, text
 
     def _endpoint(self, address: str) -> Page:
         """What the workspace itself names may be anywhere; where it leads to may not."""
@@ -161,11 +186,3 @@ def _result(one: Mapping[str, Any]) -> dict[str, str]:
         key: next((str(one[name]) for name in known if one.get(name)), "")[: _RESULT[key]]
         for key, known in names.items()
     }
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 3 // 4, limit // 4
-    cut = len(text) - head - tail
-    return f"{text[:head]}\n[quire: {cut:,} characters were cut here]\n{text[len(text) - tail :]}"

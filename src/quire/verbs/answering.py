@@ -22,7 +22,7 @@ from ..executors.cell import Cancel
 from ..kernel.calls import HungUp
 from ..kernel.protocol import KernelSpec
 from ..runs.asking import Asker, Declined, Question
-from ..runs.calls import brief, digest, one_line
+from ..runs.calls import brief, digest, to_decide
 from ..runs.events import Asked, Event, NoteAdded, ToolCalled
 from ..runs.masking import Masker
 from ..runs.secrets import secrets_of
@@ -30,6 +30,7 @@ from ..store import keys
 from ..tools.places import Places
 from ..tools.toolbox import NAMES, Toolbox
 from ..workspace import Workspace
+from .kernels import hidden
 
 # Refusals that are written down one by one after the limit; those after them are counted.
 TOLD_AFTER = 20
@@ -62,13 +63,14 @@ class Answering:
         run_task: RunTask,
         cancel: Cancel | None = None,
         masker: Masker | None = None,
+        told: tuple[str, ...] = (),  # variables whose values a person gave: for the kernel only
     ) -> None:
         self.settings: Tools = workspace.config.tools
         self.asker: Asker = workspace.asker
         self.run_task = run_task
         self.cancel: Cancel = cancel or threading.Event()
         self.masker = masker or Masker()
-        self.toolbox = _toolbox(workspace, spec)
+        self.toolbox = _toolbox(workspace, spec, told)
         self._lock = threading.Condition()
         self._over = threading.Event()
         self._over.set()
@@ -192,7 +194,7 @@ class Answering:
         how = f'{name} = "allow", or "ask", under [tools] in quire.toml'
         if mode == "deny":
             raise Refused(f"{name}() is not allowed in this workspace", hint=how)
-        what = one_line(self.masker.mask_json(_shown(given)))
+        what = to_decide(self.masker.mask_json(_shown(given)))
         question = Question(
             f"A cell wants to call {name}({what}). Let it?",
             name=name,
@@ -332,7 +334,7 @@ def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in given.items() if k not in ("cwd", "env") and v is not None}
 
 
-def _toolbox(workspace: Workspace, spec: KernelSpec) -> Toolbox:
+def _toolbox(workspace: Workspace, spec: KernelSpec, told: tuple[str, ...]) -> Toolbox:
     config, root = workspace.config.tools, workspace.root
     home = workspace.env.get("HOME", "")
 
@@ -348,8 +350,9 @@ def _toolbox(workspace: Workspace, spec: KernelSpec) -> Toolbox:
     closed = []
     with contextlib.suppress(QuireError):  # there may be no home to keep keys in
         closed.append(str(keys.folder(workspace.env)))
-    secret = {one.name for one in secrets_of(spec.env, workspace.config.mask)}
-    env = {key: value for key, value in spec.env.items() if key not in secret}
+    given = spec.env if spec.commands is None else spec.commands
+    secret = {one.name for one in secrets_of(given, (*hidden(workspace), *told))}
+    env = {key: value for key, value in given.items() if key not in secret}
     umask = workspace.world.get("umask")
     places = Places(roots, config.protect, closed)
     return Toolbox(config, places, env, str(root), umask)

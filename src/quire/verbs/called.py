@@ -10,8 +10,10 @@ from ..errors import UsageError
 from ..executors.local import Cancel
 from ..kernel.protocol import KernelSpec
 from ..runs.asking import Asker
+from ..runs.secrets import Secret
 from ..workspace import Workspace
 from .kernels import interpreter
+from .planning import Handed
 from .report import report
 from .run import NotebookExecutor, drained
 
@@ -25,6 +27,7 @@ def run_called(
     asker: Asker,
     parent: str | None = None,
     chain: tuple[Path, ...] = (),
+    secrets: tuple[Secret, ...] = (),
     archives: bool | None = None,
 ) -> dict[str, Any]:
     """Run the task that a cell asks for, under the policy that the cell itself is under."""
@@ -47,6 +50,8 @@ def run_called(
         chain=chain,
         cancel=cancel,
         archives=archives,
+        # A cell chooses what its child sees, not which programs run for it nor what is masked.
+        handed=Handed(spec.env if spec.commands is None else spec.commands, secrets),
     )
     return report(drained(child), str(child.folder.notebook), child.archived)
 

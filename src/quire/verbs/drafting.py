@@ -23,7 +23,8 @@ You write notebook tasks for Quire: one Python file in the percent format, and n
 - gather gets the data. decide applies the rule. report prints a summary and names the outcome:
   `from quire.runtime import glue`, `glue("status", status)`.
 - check asserts what must hold of the results, whatever the parameters are.
-- Plain Python: no magics, no shell lines, no header. The standard library where it is enough.
+- Plain Python: no magics, no shell lines, no header, no list of packages to install.
+  The standard library where it is enough.
 - It must run as it is, from top to bottom. Nothing is deleted, sent or changed unless a parameter
   says so; the default does not.
 - No keys or passwords in the text: read them from the environment."""

@@ -82,6 +82,7 @@ def prepared(
     return replace(
         spec,
         env=environments.activated(workspace, spec.env, found),
+        commands=spec.commands and environments.activated(workspace, spec.commands, found),
         python=str(found.python) if found is not None else spec.python,
         environment=environments.told(workspace, asked, found) if asked is not None else {},
     )

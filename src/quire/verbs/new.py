@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ..document.draft import Waiting, draft
 from ..document.params import Parameter, declared
+from ..document.words import folded
 from ..errors import UsageError
 from ..store.files import disk
 from ..workspace import STATE, Workspace
@@ -81,8 +82,8 @@ def _taken(ws: Workspace, path: Path) -> UsageError:
 
 def slug(description: str) -> str:
     """A file name of letters, digits and underscores. Never empty, never long."""
-    folded = unicodedata.normalize("NFKD", description).encode("ascii", "ignore").decode()
-    words = re.findall(r"[a-z0-9]+", folded.lower())
+    # What has no letters in ASCII parts words: 7天100元 is not 7100.
+    words = re.findall(r"[a-z0-9]+", folded(description))
     name = ""
     for word in words:
         longer = f"{name}_{word}".lstrip("_")
@@ -94,9 +95,9 @@ def slug(description: str) -> str:
     if not name or len("".join(words)) * 2 < min(letters, _NAME):
         # Little of it can be said in ASCII: the rest has to tell two such names apart.
         digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        return f"{name[:40] or 'task'}_{digest}"
+        name = f"{name[:40] or 'task'}_{digest}"
     # A file `json.py` would be found in place of the module by every task beside it.
-    return f"task_{name}" if name in sys.stdlib_module_names else name
+    return f"task_{name}" if name in sys.stdlib_module_names or name[0].isdigit() else name
 
 
 def _worded(description: str) -> list[str]:

@@ -23,6 +23,7 @@ from ..kernel.protocol import KernelSpec
 from ..runs.events import Asked
 from ..runs.plan import Change, Limits, Plan, run_id
 from ..runs.record import Record
+from ..runs.secrets import Secret
 from ..workspace import Workspace
 from . import changes, logbooks
 from .asking import Settled, settle
@@ -30,6 +31,14 @@ from .kernels import other_kernels, prepared, unprepared
 from .logbooks import RunLogbook
 from .outputfile import checked
 from .read import Source, read
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What goes with a run that a cell asks for, whatever environment the cell gives it."""
+
+    commands: Mapping[str, str]  # the environment of the commands that cells run
+    secrets: tuple[Secret, ...]  # to be masked there too
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class Setting:
     timeout: float | None = None
     parent: str | None = None  # the run that asks for this one
     chain: tuple[Path, ...] = ()  # the tasks that are running it
+    handed: Handed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,8 @@ def planned(
     spec = unprepared(
         ws, document, kernel=setting.kernel, python=python, cwd=setting.cwd, env=setting.env
     )
+    if setting.handed is not None:
+        spec = replace(spec, commands=setting.handed.commands)
     for name in set(other_kernels(document).values()):
         kernelspecs.find(name, spec.env)  # says which there are, before anything runs
     book = logbooks.place(ws, source.path, errand.uuid, now)

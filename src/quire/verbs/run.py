@@ -32,7 +32,7 @@ from ..runs.events import CellChanged, Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.record import CHANGED, Fold, Record
-from ..runs.secrets import Secret, secrets_of
+from ..runs.secrets import secrets_of
 from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
 from ..store.journal import Journal
@@ -43,7 +43,7 @@ from .archive import archive, keep_digest, send, tidy
 from .kernels import hidden, other_kernels
 from .logbooks import RunLogbook
 from .origin import asked, finding_out, remember
-from .planning import Again, Errand, Setting, planned
+from .planning import Again, Errand, Handed, Setting, planned
 from .takeup import claim
 
 
@@ -79,6 +79,7 @@ class NotebookExecutor:
         output: str | Path | None = None,
         parent: str | None = None,
         chain: tuple[Path, ...] = (),
+        handed: Handed | None = None,
         cancel: Cancel | None = None,
         now: Callable[[], datetime] = utc_now,
         resume: str | None = None,
@@ -98,7 +99,7 @@ class NotebookExecutor:
             ws,
             path,
             parameters or {},
-            Setting(cwd, env, python, kernel, cell_timeout, timeout, parent, chain),
+            Setting(cwd, env, python, kernel, cell_timeout, timeout, parent, chain, handed),
             self._errand,
             again=again,
             resume=resume,
@@ -114,7 +115,7 @@ class NotebookExecutor:
         self._fold = Fold()
         self._folder: RunFolder | None = None
         self._answering: Answering | None = None
-        self._secrets: tuple[Secret, ...] = ()
+        self._secrets = handed.secrets if handed is not None else ()
         self._begun = self._alive = False
         self._archives = ws.config.archive.enabled if archives is None else archives
         self._pushes = pushes  # not where somebody pushes for many runs at once
@@ -156,7 +157,7 @@ class NotebookExecutor:
         engine = self.workspace.engine
         kernel: Kernel | None = None
         self._answering = answering = Answering(
-            self.workspace, self._spec, self._run_child, self._cancel
+            self.workspace, self._spec, self._run_child, self._cancel, told=self._told
         )
         line = engine.calls.register(
             answering,
@@ -252,7 +253,7 @@ class NotebookExecutor:
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
         names = (*hidden(ws), *self._told)
-        self._secrets = secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, names)
+        self._secrets += secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, names)
         if self._kept is not None:
             # Its kernel goes on with the environment that it had then.
             self._secrets += tuple(self._kept.secrets)
@@ -413,6 +414,7 @@ class NotebookExecutor:
             asker=self._answering.asker,
             parent=self.run_id,
             chain=self.plan.chain,
+            secrets=self._secrets,
             archives=self._archives,
         )
 

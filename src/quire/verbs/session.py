@@ -124,17 +124,18 @@ def _started(
         return getattr(kernel, "pid", 0)
 
     def run_task(arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
-        return run_called(workspace, spec, arguments, cancel, asker=calls.asker)
+        asker = calls.asker
+        return run_called(workspace, spec, arguments, cancel, asker=asker, secrets=secrets)
 
-    calls = Answering(workspace, spec, run_task)
+    calls = Answering(workspace, spec, run_task, told=told)
     line = engine.calls.register(
         calls, pid=None if spec.name else pid, turned_away=calls.turned_away
     )
     others: dict[str, str] = {}
     start = partial(_kernel, workspace, spec, line, others if path.suffix == LOGBOOK else None)
-    masker = Masker(
-        secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, (*hidden(workspace), *told))
-    )
+    names = (*hidden(workspace), *told)
+    secrets = secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, names)
+    masker = Masker(secrets)
     folder = workspace.sessions.folder(name)
     bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
     sieve = Sieve(masker, folder, bounds)

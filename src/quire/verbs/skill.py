@@ -80,6 +80,10 @@ def _given(ws: Workspace, to: str) -> Path:
         if not os.path.isabs(home):
             raise UsageError("HOME is not set, so ~ is nowhere", hint="give the folder in full")
         to = home + to[1:]
+    elif to.startswith("~"):
+        raise UsageError(
+            f"{to} is in another user's home", hint="give the folder in full; ./~x is one here"
+        )
     folder = Path(os.path.normpath(ws.cwd / to))
     # Who names the skill's own folder means it, not one inside it.
     folder = folder if folder.name == NAME and (folder / "SKILL.md").exists() else folder / NAME

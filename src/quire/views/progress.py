@@ -36,6 +36,7 @@ COLOUR = {
     "text": "dim",
 }
 REDRAW = 0.1
+NOTED = 10  # lines of a note
 REFUSALS = 5
 
 
@@ -110,9 +111,17 @@ class Progress:
         elif isinstance(event, ToolCalled) and event.refused:
             self._refused(event)
         elif isinstance(event, NoteAdded):
-            self._say(f"    note: {plain(event.text)}", "dim")
+            self._note(plain(event.text).strip())
         else:
             self._draw()
+
+    def _note(self, text: str) -> None:
+        """No line of it looks like one of ours; the first few, and the record has all."""
+        rows = text.split("\n")
+        shown = [f"          {row}" for row in rows[:NOTED]]
+        if len(rows) > NOTED:
+            shown.append(f"          … {len(rows) - NOTED:,} more lines")
+        self._say("\n".join(["    note: " + shown[0].lstrip(), *shown[1:]]), "dim")
 
     def _refused(self, event: ToolCalled) -> None:
         """The first few; the record has all."""

@@ -44,7 +44,7 @@ def call(name: str, arguments: dict[str, Any]) -> Any:
     with socket.socket(socket.AF_UNIX) as sock:
         try:
             sock.connect(address.replace("@", "\0", 1))  # an abstract address, as ss shows it
-            challenge = _line(sock)
+            challenge = _challenge(sock)
             proof = hmac.new(token.encode(), challenge + body, hashlib.sha256).hexdigest()
             sock.sendall(f"{line} {proof} {len(body)}\n".encode() + body)
             reply = json.loads(_line(sock))
@@ -63,6 +63,13 @@ def _raise(error: dict[str, Any]) -> None:
     if isinstance(raised, (ToolRefused, ToolFailed)):
         raised.hint = hint
     raise raised
+
+
+def _challenge(sock: socket.socket) -> bytes:
+    try:
+        return _line(sock)
+    except ConnectionResetError:
+        raise ToolRefused("there are too many calls at a time: make fewer at once") from None
 
 
 def _line(sock: socket.socket) -> bytes:

@@ -224,8 +224,8 @@ def _show_calls(app: App, lines: Iterable[tuple[str, str]]) -> None:
     """What a cell asked of the engine."""
     for kind, text in lines:
         colour = {"bad": "red", "note": "bold"}.get(kind, "dim")
-        for row in labelled(kind, text).split("\n"):
-            app.terminal.out(app.terminal.paint(f"    · {row}", colour))
+        for at, row in enumerate(labelled(kind, text).split("\n")):
+            app.terminal.out(app.terminal.paint(f"    {' ' if at else '·'} {row}", colour))
 
 
 def output_text(output: Any) -> str:

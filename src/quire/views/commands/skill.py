@@ -36,7 +36,8 @@ def install(app: App, to: str, force: bool, as_json: bool) -> None:
         emit_json(app, [each.as_dict() for each in done])
         return
     for each in done:
-        note = f"{len(each.written)} files written" if each.written else "is up to date"
+        files = f"{len(each.written)} file{'s' if len(each.written) > 1 else ''}"
+        note = f"{files} written" if each.written else "is up to date"
         app.terminal.out(f"{plain(relative(each.folder, app.cwd))}: {note}")
 
 
