@@ -18,8 +18,8 @@ os.environ["QUIRE_KEYS"] = tempfile.mkdtemp(prefix="quire-test-keys-")
 os.environ["GIT_CONFIG_GLOBAL"] = os.environ["GIT_CONFIG_SYSTEM"] = os.devnull
 for name in [name for name in os.environ if name.startswith(("GITHUB_", "GITEA_", "GIT_AUTHOR_"))]:
     del os.environ[name]
-# A shell starts background jobs deaf to Ctrl-C, and children stay so: the tests of Ctrl-C would wait
-# for ever.
+# A shell starts background jobs deaf to Ctrl-C, and children stay so: the tests of Ctrl-C would
+# wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

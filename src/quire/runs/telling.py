@@ -15,6 +15,7 @@ from .events import ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
 from .record import CellRecord, Record
+from .rephrasing import for_tools
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
 from .told_failure import tell_failure
@@ -125,7 +126,7 @@ def _name(run_id: str) -> str:
 
 def _about(record: Record) -> Iterator[str]:
     for text in record.warnings[:MOST_NOTES]:
-        yield f"warning: {inline(text, 400)}"
+        yield f"warning: {inline(for_tools(text), 400)}"
     for note in record.notes[:MOST_NOTES]:
         yield f"note of cell {inline(note.cell, 40)}: {inline(note.text, 400)}"
     for asked in record.asked[:MOST_NOTES]:
@@ -204,7 +205,7 @@ def _waiting(page: Page, record: Record, indexes: Mapping[str, int], say: Say) -
     """Which cell it stands before, and that only a person's word takes it up."""
     page.say("it is not finished: a step waits for a person's approval")
     if record.reason:
-        page.say(f"why it stopped: {inline(record.reason, 300)}")
+        page.say(f"why it stopped: {inline(for_tools(record.reason), 300)}")
     waits = next(
         (one for one in record.cells if one.kind == "code" and one.status == "not run"), None
     )
@@ -241,7 +242,7 @@ def tell_cells(
     if answer.replaced is not None:
         page.say(
             f"THE KERNEL WAS REPLACED (epoch {answer.replaced.epoch}): what ran before is gone. "
-            f"Why: {inline(answer.replaced.reason, 300)}"
+            f"Why: {inline(for_tools(answer.replaced.reason), 300)}"
         )
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
@@ -252,7 +253,7 @@ def tell_cells(
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:
-        page.say(f"warning: {inline(text, 400)}")
+        page.say(f"warning: {inline(for_tools(text), 400)}")
     names = {
         one.cell.execution_count: f"{one.index} ({one.cell.id})"
         for one in answer.cells

@@ -11,6 +11,7 @@ from ...executors.given import Given
 from ...runs.events import Event
 from ...runs.printed import plain
 from ...runs.quoting import quoted
+from ...runs.rephrasing import for_tools
 from ...runs.summary import took
 from ...runs.telling import StaleCell, Told, tell_cells
 from ...workspace import LiveSession, Workspace
@@ -174,7 +175,7 @@ def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     latest = ws.engine.given.get(name)
     if latest is None:
         lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
-        return Told(f"session {name} has nothing to wait for{plain(lost)}")
+        return Told(f"session {name} has nothing to wait for{plain(for_tools(lost))}")
     return _followed(ws, caller, live, latest, given.get("wait"))
 
 
@@ -267,7 +268,7 @@ def _list(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
             f"{one.name}  {one.state}  epoch {one.epoch}  {one.ran} ran{idle}  {plain(one.task)}"
         )
         lines += [
-            f"  {plain(note)}"
+            f"  {plain(for_tools(note))}"
             for note in (one.warning, one.lost and f"its state is gone: {one.lost}")
             if note
         ]
