@@ -76,7 +76,8 @@ def test_what_names_no_lines(do: Do) -> None:
     never = do("output", cell="count")
     assert never.failed, never.text
     do("exec", cells="all")
-    assert do("output", cell="quiet").text.endswith("in session a: it is empty")
+    assert do("output", cell="quiet").text.endswith("it gave out nothing")
+    assert do("output", cell="quiet", lines="1-").text.endswith("in session a: it is empty")
     assert do("output", cell="count", lines="9-").text.endswith("has only 3 lines")
     for cell, said in (
         ("twin", "#3, #4"),
@@ -88,3 +89,41 @@ def test_what_names_no_lines(do: Do) -> None:
         assert refused.failed
         assert said in refused.text
         assert "hint: " in refused.text
+
+
+def test_all_that_a_cell_gave_out(do: Do, tmp_path: Path) -> None:
+    """A display that is too long for an answer about several cells, and more pictures than four."""
+    import base64
+    import io
+
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(out, "PNG")
+    payload = base64.b64encode(out.getvalue()).decode()
+    (tmp_path / "a.py").write_text(
+        "# %% much\n"
+        "print('printed')\n"
+        f"for _ in range(6):\n    display({{'image/png': '{payload}'}}, raw=True)\n"
+        "display({'text/plain': '\\n'.join(f'row {n}' for n in range(1_500))}, raw=True)\n"
+    )
+    told = do("exec", cells="all")
+    assert len(told.pictures) == 4
+    said = 'notebook_session(action="output", session="a", cell="'
+    assert f"2 pictures of this cell omitted: only 4 pictures are shown at once; more: {said}" in (
+        told.text
+    )
+    assert "| row 700" not in told.text
+    alone = do("output", cell="much")
+    assert len(alone.pictures) == 6
+    assert "| printed" in alone.text
+    assert "| row 700" in alone.text
+    assert "omitted" not in alone.text
+    (tmp_path / "quire.toml").write_text("pictures = 1\n")
+    engine = Engine(outlives=True)
+    ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+    few = call(ws, "notebook_execute", {"path": "a.py", "wait": 60}, Caller("test"))
+    assert len(few.pictures) == 1
+    run = few.text.split("run ")[1].split(" ")[0]
+    assert len(call(ws, "run_show", {"run": run, "cell": 0}, Caller("test")).pictures) == 4
+    engine.close()

@@ -6,7 +6,7 @@ What comes from the notebook is quoted line by line (see `quoting`); everything 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from . import summary
@@ -58,7 +58,7 @@ def tell_run(
     """
     limits = limits or Limits()
     if cell:
-        limits = replace(limits, stream=limits.whole)
+        limits = limits.for_one_cell()
     page = Page()
     teller = Teller(page, limits, say, {"run": record.run_id}, places)
     _head(page, record, notebook, say)
@@ -277,6 +277,19 @@ def tell_cells(
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
     return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def tell_execution(one: Answered, *, session: str, limits: Limits | None = None) -> Told:
+    """What one execution in a session gave out, with all the room there is."""
+    limits = (limits or Limits()).for_one_cell()
+    page = Page()
+    teller = Teller(page, limits, as_tool, {"session": session}, None)
+    page.say(f"{_cell_line(one.cell, one.index)}; #{one.order} in session {inline(session)}")
+    page.say(EXPLAINED)
+    teller.outputs(one.cell)
+    if not one.cell.outputs:
+        page.say("it gave out nothing")
+    return Told(page.text(limits.whole), teller.pictures)
 
 
 def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:

@@ -14,7 +14,7 @@ from ..runs.excerpt import Whole
 from ..runs.record import CellRecord, Record
 from ..runs.steps import Say, Step, as_tool
 from ..runs.teller import Limits
-from ..runs.telling import Told, tell_run
+from ..runs.telling import Told, tell_execution, tell_run
 from ..runs.told_lines import FIRST, Lines, asked_lines, tell_lines
 from ..runs.told_outputs import STREAMS, stream_of
 from ..store import journal
@@ -81,27 +81,30 @@ def tell_found(
     )
 
 
-def tell_session_lines(
+def tell_session_output(
     workspace: Workspace,
     session: str,
     cell: str,
-    stream: str = "stdout",
+    stream: str = "",
     lines: str = "",
     *,
     limits: Limits | None = None,
     say: Say = as_tool,
-) -> str:
-    """Lines of what a cell printed when it last ran in that session."""
-    if stream not in STREAMS:
-        raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
+) -> Told:
+    """What a cell gave out when it last ran in that session; with `stream` or `lines`, those."""
     name = named(workspace, session)
     one = _that_ran(workspace, name, cell)
+    if not stream and not lines:
+        return tell_execution(one, session=name, limits=limits)
+    stream = stream or "stdout"
+    if stream not in STREAMS:
+        raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
     whole = stream_of(one.cell, stream)
     # By its order: it names this one also when the cell has run again meanwhile.
     cell = f"#{one.order}"
     what = f"{stream} of cell {one.cell.id} ({cell}) in session {name}"
     if not whole:
-        return f"{what}: it is empty"
+        return Told(f"{what}: it is empty")
     rows = whole.removesuffix("\n").split("\n")
     wanted = asked_lines(lines) if lines else Lines(1, FIRST)
 
@@ -110,7 +113,7 @@ def tell_session_lines(
         return say(Step("output", asked))
 
     limit = (limits or Limits()).whole
-    return tell_lines(rows, len(rows), wanted, what=what, limit=limit, more=more)
+    return Told(tell_lines(rows, len(rows), wanted, what=what, limit=limit, more=more))
 
 
 def _that_ran(workspace: Workspace, session: str, cell: str) -> Answered:

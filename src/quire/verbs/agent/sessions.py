@@ -18,7 +18,7 @@ from ...workspace import LiveSession, Workspace
 from .. import session as sessions
 from ..promote import promote as make_task
 from ..restore import restore as bring_back
-from ..tell import tell_session_lines
+from ..tell import tell_session_output
 from . import texts
 from .caller import Caller
 from .notebooks import inside
@@ -141,6 +141,7 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         epoch=live.session.epoch,
         stale=_stale(ws, live) if over else (),
         running=not over,
+        limits=texts.limits(ws),
     )
     lines = []
     # What ends well in the fresh kernel is from then on what there is to restore.
@@ -191,8 +192,9 @@ def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 
 def _output(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = sessions.find(ws, _named(ws, given)).session.name
-    stream, lines = given.get("stream", "stdout"), given.get("lines", "")
-    return Told(tell_session_lines(ws, name, str(given["cell"]), stream, lines))
+    stream, lines = given.get("stream", ""), given.get("lines", "")
+    cell = str(given["cell"])
+    return tell_session_output(ws, name, cell, stream, lines, limits=texts.limits(ws))
 
 
 def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import QuireError
 from ...runs.rephrasing import error_text
 from ...runs.telling import Limits, Told
+from ...workspace import Workspace
 
 SHOWN = 20
 PART = 2_000  # characters that are worth showing of something longer
@@ -12,6 +13,10 @@ PART = 2_000  # characters that are worth showing of something longer
 
 def error(problem: QuireError) -> Told:
     return Told(error_text(problem), (), True)
+
+
+def limits(ws: Workspace) -> Limits:
+    return Limits(pictures=ws.config.pictures)
 
 
 def bounded(lines: list[str], rest: str, room: int = Limits().whole) -> str:
