@@ -98,6 +98,7 @@ class Config:
     snapshot_memory: float = 0.25  # share of the machine's memory they may take together
     resume_for: float = 1800.0  # seconds for which a failed run can be resumed
     answer_within: float = 45.0  # seconds after which an agent's call answers though work goes on
+    pictures: int = 4  # in one answer to an agent
     depth: int = 8  # how deep tasks may run tasks
     stream_limit: int = 4_000_000  # characters of one stream of one cell a record keeps
     display_limit: int = 2_000  # displays of one cell a record keeps

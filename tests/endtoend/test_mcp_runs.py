@@ -493,10 +493,15 @@ def test_outputs_are_data(scratch: Scratch) -> None:
         ("notebook_execute", {"path": "a.py", "timeout": 0}, "usage"),
         ("notebook_execute", {"path": "a.py", "parameters": {"n": 1}}, "parameter"),
         ("notebook_execute", {"path": "a.py", "resume": "nope"}, "run_not_found"),
+        ("notebook_execute", {"path": "a.py", "from": 0}, "usage"),
+        ("notebook_create", {"task_description": "x", "path": "a.py"}, "usage"),
+        ("notebook_create", {"task_description": ""}, "usage"),
         ("notebook_session", {"action": "fly", "path": "a.py"}, "usage"),
         ("notebook_session", {"action": "exec"}, "usage"),
         ("notebook_session", {"action": "exec", "session": "../a", "code": "1"}, "usage"),
         ("notebook_session", {"action": "rewind", "path": "a.py"}, "usage"),
+        ("notebook_session", {"action": "vars", "session": "none"}, "usage"),
+        ("notebook_session", {"action": "vars", "path": "a.py"}, "usage"),
         ("notebook_session", {"action": "close", "path": "a.py", "code": "1"}, "usage"),
         ("notebook_commit", {"path": "a.py"}, "usage"),
         ("notebook_pr", {"branch": "--x", "title": "x", "description": "x"}, "usage"),
@@ -514,6 +519,9 @@ def test_what_is_wrong_is_an_error_with_a_hint(
     assert failed
     assert text.startswith(f"error ({code}): "), text
     assert "\nhint: " in text
+    # What to do next is a call of a tool.
+    assert "quire " not in text.replace("in a shell: quire init", "")
+    assert " --" not in text.partition("\n")[2]
 
 
 @pytest.fixture(scope="module")

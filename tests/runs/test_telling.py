@@ -133,6 +133,23 @@ def test_a_stream_that_the_record_cut_is_counted_as_it_was() -> None:
     assert "/spill" not in text
 
 
+def test_a_single_line_that_the_record_cut_is_one_line() -> None:
+    """What is missing of it is characters; there is no second line to be read."""
+    spec = {"id": "c0", "kind": "code", "source": "x"}
+    events: list[Event] = [
+        RunStarted(RUN, "u", AT, "t.py", "T", (spec,), {}),
+        CellStarted("c0", AT),
+        OutputAdded("c0", stream("x" * 3_000)),
+        OutputCut("c0", "stdout", 1_000_000, "/spill/c0.stdout.txt", "x" * 1_000 + "\n"),
+        CellFinished("c0", "ok", AT, 0.1, 1),
+        RunFinished("ok", AT, 1.0),
+    ]
+    text = tell_run(fold(events), places=Beside(Whole(1_004_001, 1))).text
+    assert "… 1,000,000 characters omitted" in text
+    assert "1 lines" not in text
+    assert 'lines="1-' in text
+
+
 def test_colours_bars_and_controls() -> None:
     text = tell_run(
         ran([stream("\r 0%\r50%\r100%\n\x1b[31mred\x1b[0m\a\u202eabc\u2028x\nab\b\bcd\n")])

@@ -72,7 +72,10 @@ def excerpt_around(before: str, after: str, whole: Whole, room: int) -> Excerpt:
         del last[0]
     head, tail = _ends(first, last, room)
     shown = sum(len(row) + 1 for row in (*first[: len(head)], *last[len(last) - len(tail) :]))
-    lines = None if whole.lines is None else max(1, whole.lines - len(head) - len(tail))
+    # Nothing but the middle of a line may be missing: that is no line.
+    lines = None if whole.lines is None else whole.lines - len(head) - len(tail)
+    if lines is not None and lines <= 0:
+        lines, shown = None, shown - 1  # the head has no newline at its end
     return Excerpt(head, tail, lines, max(0, whole.characters - shown))
 
 

@@ -23,6 +23,7 @@ _HEADER = re.compile(r"^\S+\s+Traceback \(most recent call last\):?$|^-{20,}$")
 _LIBRARY = re.compile(
     r"(?:/quire/kernel/inside/|site-packages|dist-packages|/lib(?:64)?/python\d|\.pyenv/|<frozen|<string>|<__array)"
 )
+_PART = re.compile(r"Error \d+ of \d+ in the group: |and \d+ more errors in the group$")
 _CHAINED = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
@@ -97,3 +98,8 @@ def _frame(row: str) -> Frame | None:
 
 def is_chain(text: str) -> bool:
     return text in _CHAINED
+
+
+def is_part(text: str) -> bool:
+    """Whether what follows is of one of the errors that a group holds."""
+    return _PART.match(text) is not None

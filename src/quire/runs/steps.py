@@ -53,9 +53,11 @@ _TOOLS: dict[Doing, tuple[str, dict[str, str]]] = {
 def as_tool(step: Step) -> str:
     """As the call of one of our tools."""
     name, fixed = _TOOLS[step.do]
-    said = ", ".join(
-        f"{key}={_literal(value)}" for key, value in {**fixed, **step.arguments}.items()
-    )
+    return called(name, {**fixed, **step.arguments})
+
+
+def called(name: str, arguments: Mapping[str, Any]) -> str:
+    said = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
     return f"{name}({said})"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .excerpt import Excerpt, Whole
@@ -31,6 +31,12 @@ class Limits:
     cells: int = 40  # that gave something out
     displays: int = 20  # of one cell
     rows: int = 10  # of a table
+    alone: bool = False  # it is about one cell only
+
+    def for_one_cell(self) -> Limits:
+        """It gets the whole room."""
+        most = self.pictures * 4
+        return replace(self, stream=self.whole, pictures=most, displays=10 * most, alone=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Teller:
         self._asking = asking
         self._places = places
         self._pictures: list[Picture] = []
-        self._too_many = 0
+        self._hidden = 0  # pictures of the cell that is being told
         self._seen: dict[str, str] = {}
 
     @property
@@ -86,6 +92,17 @@ class Teller:
         yield from cells[len(cells) - half :]
 
     def outputs(self, cell: CellRecord) -> None:
+        self._hidden = 0
+        self._pieces(cell)
+        if self._hidden:
+            many = "1 picture" if self._hidden == 1 else f"{self._hidden:,} pictures"
+            most = f"only {self.limits.pictures} pictures are shown at once"
+            self.page.say(f"… {many} of this cell omitted: {most}{self._more(cell)}")
+
+    def _more(self, cell: CellRecord) -> str:
+        return "" if self.limits.alone else f"; more: {self.asking(cell=cell.id)}"
+
+    def _pieces(self, cell: CellRecord) -> None:
         found = list(pieces(cell))
         most = self.limits.displays
         if len(found) <= most:
@@ -95,7 +112,8 @@ class Teller:
         half = most // 2
         for piece in found[:half]:
             self._piece(cell, piece)
-        self.page.say(f"… {len(found) - 2 * half:,} more outputs of this cell are omitted")
+        missing = f"… {len(found) - 2 * half:,} more outputs of this cell are omitted"
+        self.page.say(f"{missing}{self._more(cell)}")
         for piece in found[len(found) - half :]:
             self._piece(cell, piece)
 
@@ -115,8 +133,9 @@ class Teller:
 
         def notice(cut: Excerpt) -> str:
             if not piece.stream:
-                return f"… {cut.omitted} omitted; read it: {self.asking(cell=cell.id)}"
-            first = len(cut.head) + 1
+                return f"… {cut.omitted} omitted{self._more(cell)}"
+            # Where no whole line is missing, what is missing is of the last one.
+            first = len(cut.head) + (1 if cut.lines else 0)
             lines = f"{first}-{first + min(EACH, cut.lines or EACH) - 1}"
             more = self.asking(cell=cell.id, stream=piece.stream, lines=lines)
             return f"… {cut.omitted} omitted; read them: {more}"
@@ -148,10 +167,7 @@ class Teller:
 
     def _picture(self, cell: CellRecord, image: Image) -> None:
         if len(self._pictures) >= self.limits.pictures:
-            self._too_many += 1
-            if self._too_many == 1:
-                some = f"only {self.limits.pictures} pictures are shown at once"
-                self.page.say(f"picture: {some}; more: {self.asking(cell=cell.id)}")
+            self._hidden += 1
             return
         made = shrink(image.mime, image.payload, self.limits.side)
         was = f"{made.was[0]:,} x {made.was[1]:,} px {image.mime.removeprefix('image/')}"

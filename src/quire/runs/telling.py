@@ -6,7 +6,7 @@ What comes from the notebook is quoted line by line (see `quoting`); everything 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from . import summary
@@ -15,6 +15,7 @@ from .events import ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
 from .record import CellRecord, Record
+from .rephrasing import for_tools
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
 from .told_failure import tell_failure
@@ -59,7 +60,7 @@ def tell_run(
     """
     limits = limits or Limits()
     if cell:
-        limits = replace(limits, stream=limits.whole)
+        limits = limits.for_one_cell()
     page = Page()
     teller = Teller(page, limits, say, {"run": record.run_id}, places)
     _head(page, record, notebook, say)
@@ -127,7 +128,7 @@ def _name(run_id: str) -> str:
 
 def _about(record: Record) -> Iterator[str]:
     for text in record.warnings[:MOST_NOTES]:
-        yield f"warning: {inline(text, 400)}"
+        yield f"warning: {inline(for_tools(text), 400)}"
     for note in record.notes[:MOST_NOTES]:
         yield f"note of cell {inline(note.cell, 40)}: {inline(note.text, 400)}"
     for asked in record.asked[:MOST_NOTES]:
@@ -212,7 +213,7 @@ def _waiting(
         return
     page.say("it is not finished: a step waits for a person's approval")
     if record.reason:
-        page.say(f"why it stopped: {inline(record.reason, 300)}")
+        page.say(f"why it stopped: {inline(for_tools(record.reason), 300)}")
     waits = next(
         (one for one in record.cells if one.kind == "code" and one.status == "not run"), None
     )
@@ -249,7 +250,7 @@ def tell_cells(
     if answer.replaced is not None:
         page.say(
             f"THE KERNEL WAS REPLACED (epoch {answer.replaced.epoch}): what ran before is gone. "
-            f"Why: {inline(answer.replaced.reason, 300)}"
+            f"Why: {inline(for_tools(answer.replaced.reason), 300)}"
         )
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
@@ -260,7 +261,7 @@ def tell_cells(
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:
-        page.say(f"warning: {inline(text, 400)}")
+        page.say(f"warning: {inline(for_tools(text), 400)}")
     names = {
         one.cell.execution_count: f"{one.index} ({one.cell.id})"
         for one in answer.cells
@@ -284,6 +285,19 @@ def tell_cells(
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
     return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def tell_execution(one: Answered, *, session: str, limits: Limits | None = None) -> Told:
+    """What one execution in a session gave out, with all the room there is."""
+    limits = (limits or Limits()).for_one_cell()
+    page = Page()
+    teller = Teller(page, limits, as_tool, {"session": session}, None)
+    page.say(f"{_cell_line(one.cell, one.index)}; #{one.order} in session {inline(session)}")
+    page.say(EXPLAINED)
+    teller.outputs(one.cell)
+    if not one.cell.outputs:
+        page.say("it gave out nothing")
+    return Told(page.text(limits.whole), teller.pictures)
 
 
 def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .excerpt import Excerpt
-from .frames import Frame, Said, frames, is_chain
+from .frames import Frame, Said, frames, is_chain, is_part
 from .page import Page
 from .printed import without_escapes
 from .quoting import inline
@@ -87,7 +87,8 @@ def _told(
     for at, one in enumerate(found):
         if isinstance(one, Said):
             cut = one.text.startswith("[quire: ")
-            if cut or is_chain(one.text) or _introduces(found, at):
+            known = is_chain(one.text) or is_part(one.text)
+            if cut or known or _introduces(found, at):
                 rows.append(one.text[:500])
             continue
         if one.is_users:

@@ -52,7 +52,7 @@ def tell_lines(
     """
     last = total if wanted.last is None else min(wanted.last, total)
     if wanted.first > total:
-        return f"{what} has only {total:,} lines"[:limit]
+        return f"{what} has only {total:,} line{'' if total == 1 else 's'}"[:limit]
     head = f"{what}, lines {wanted.first:,} to {{last:,}} of {total:,}\n{EXPLAINED}"
     asked = last - wanted.first + 1
     room = limit - len(head) - 40

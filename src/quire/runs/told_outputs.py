@@ -23,6 +23,10 @@ _INNER = re.compile(r"(?<=\S) (?=\S)")
 _LEFT_OUT = re.compile(r"^\.{2,3}(?: +\.{2,3})+$", re.MULTILINE)
 _BODY = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
 _ROW = re.compile(r"<tr\b")
+_GROUP = re.compile(
+    r"^  \+ Exception Group Traceback \(most recent call last\):\n(?: +[|+].*(?:\n|\Z))+",
+    re.MULTILINE,
+)
 STREAMS = ("stdout", "stderr")
 
 
@@ -73,6 +77,7 @@ def stream_of(cell: CellRecord, name: str) -> str:
 
 def _without_traceback(text: str, name: str) -> str:
     """A log often has the traceback of what is told as the error anyway."""
+    text = _GROUP.sub("(the traceback of the error)\n", text)
     start = text.rfind("Traceback (most recent call last):")
     if start < 0:
         return text

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..document import formats, percent
@@ -235,14 +236,14 @@ def _went(ws: Workspace, repository: Repository, path: str | Path) -> list[Remov
     if is_there and went:
         raise UsageError(
             f"{path} is there but its {py.name} is gone",
-            hint=f"to remove the task: quire commit {ws.named(py)}; "
-            f"to bring it back: quire sync {ws.named(full)}",
+            hint=f"to remove the task: quire commit {quote(ws.named(py))}; "
+            f"to bring it back: quire sync {quote(ws.named(full))}",
         )
     if not is_there and not went:
         if os.path.lexists(py) and _has(repository, _name(repository, nb)):
             raise UsageError(
                 f"{path} is gone but {py.name} is there",
-                hint=f"remove {py.name} too, or make it again: quire sync {ws.named(py)}",
+                hint=f"remove {py.name} too, or make it again: quire sync {quote(ws.named(py))}",
             )
         raise DocumentError(f"there is no file {path}", hint="check the path")
     return went
@@ -317,7 +318,7 @@ def _broken(ws: Workspace, path: Path, text: str, finding: Finding) -> DocumentE
         where = f"line {_line(text, finding)}"
     return DocumentError(
         f"{ws.named(path)}, {where}: {plain(finding.message)}",
-        hint="mend it first; quire commit takes only what Python can read",
+        hint="mend it first; `quire commit` takes only what Python can read",
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..document import params
@@ -109,7 +110,7 @@ def planned(
     cancelled: Callable[[], bool],
 ) -> Planned:
     if resume is None and from_cell is not None:
-        raise UsageError("--from needs --resume", hint="--resume last --from 6")
+        raise UsageError("--from needs --resume", hint="name the run too: --resume last")
     source = read(ws, path) if again is None else again.source
     document = source.document
     kept = None if resume is None else _kept_run(ws, source.path, resume)
@@ -212,7 +213,7 @@ def _as_kept(kept: Kept) -> str | None:
 def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
     """What is left of the run that is to be resumed."""
     run = ws.runs.find(name).run_id
-    full = f"run the task in full: quire run {ws.named(path)}"
+    full = f"run the task in full: quire run {quote(ws.named(path))}"
     ws.engine.tidy()
     kept = ws.engine.kept.get(run)
     if kept is None:
@@ -232,7 +233,7 @@ def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | Non
     if had.get("lock") != plan.environment.get("lock"):
         raise UsageError(
             f"{kept.run_id} ran with other packages than the task declares now",
-            hint=f"run the task in full: quire run {plan.task}",
+            hint=f"run the task in full: quire run {quote(plan.task)}",
         )
     wanted = None
     if from_cell is not None:

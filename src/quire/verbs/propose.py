@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 from ..errors import QuireError, UsageError
@@ -200,7 +201,7 @@ def _given(ws: Workspace, repository: Repository, change: Difference, run: str) 
     if not evidence.ran_text(ran.files, data):
         raise UsageError(
             f"the run {ran.run_id} ran another version of {ran.record.task}",
-            hint=f"run what is on the branch: quire run {ran.record.task}",
+            hint=f"run what is on the branch: quire run {quote(ran.record.task)}",
         )
     return File(path, repository.blob(change.since, path), data), ran
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Literal
 
 from ..document.logbook import APPROVE
@@ -41,7 +42,7 @@ def prepare(
     if old.outcome != "paused":
         raise UsageError(
             f"{old.run_id} does not wait for anybody: it is {old.outcome}",
-            hint=f"after a failure: quire run {old.task} --resume {old.run_id}",
+            hint=f"after a failure: quire run {quote(old.task)} --resume {old.run_id}",
         )
     if not once_more:
         check(workspace, old)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DocumentError, UsageError
-from ..runs.answering import answer_of
+from ..runs.answering import Answered, answer_of
 from ..runs.excerpt import Whole
 from ..runs.record import CellRecord, Record
 from ..runs.steps import Say, Step, as_tool
 from ..runs.teller import Limits
-from ..runs.telling import Told, tell_run
+from ..runs.telling import Told, tell_execution, tell_run
 from ..runs.told_lines import FIRST, Lines, asked_lines, tell_lines
 from ..runs.told_outputs import STREAMS, stream_of
 from ..store import journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
+from .livetask import as_it_runs
 from .runs import Found, find
+from .session import find as find_session
 from .session import named
 
 BLOCK = 1 << 20
+SHOWN = 10  # executions that a refusal names
 
 
 def tell(
@@ -79,36 +82,72 @@ def tell_found(
     )
 
 
-def tell_session_lines(
+def tell_session_output(
     workspace: Workspace,
     session: str,
     cell: str,
-    stream: str = "stdout",
+    stream: str = "",
     lines: str = "",
     *,
     limits: Limits | None = None,
     say: Say = as_tool,
-) -> str:
-    """Lines of what a cell printed when it last ran in that session; `cell` is its id."""
+) -> Told:
+    """What a cell gave out when it last ran in that session; with `stream` or `lines`, those."""
+    name = named(workspace, session)
+    one = _that_ran(workspace, name, cell)
+    if not stream and not lines:
+        return tell_execution(one, session=name, limits=limits)
+    stream = stream or "stdout"
     if stream not in STREAMS:
         raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
-    name = named(workspace, session)
-    answer = answer_of(journal.read(workspace.sessions.folder(name).events))
-    ran = [one for one in answer.cells if one.cell.id == cell]
-    if not ran:
-        raise UsageError(
-            f"no cell {cell!r} ran in the session {name}", hint="give the id that was told"
-        )
-    rows = stream_of(ran[-1].cell, stream).removesuffix("\n").split("\n")
+    whole = stream_of(one.cell, stream)
+    # By its order: it names this one also when the cell has run again meanwhile.
+    cell = f"#{one.order}"
+    what = f"{stream} of cell {one.cell.id} ({cell}) in session {name}"
+    if not whole:
+        return Told(f"{what}: it is empty")
+    rows = whole.removesuffix("\n").split("\n")
     wanted = asked_lines(lines) if lines else Lines(1, FIRST)
 
     def more(lines: str) -> str:
         asked = {"session": name, "cell": cell, "stream": stream, "lines": lines}
         return say(Step("output", asked))
 
-    what = f"{stream} of cell {cell} in session {name}"
     limit = (limits or Limits()).whole
-    return tell_lines(rows, len(rows), wanted, what=what, limit=limit, more=more)
+    return Told(tell_lines(rows, len(rows), wanted, what=what, limit=limit, more=more))
+
+
+def _that_ran(workspace: Workspace, session: str, cell: str) -> Answered:
+    """The last execution that is meant: `#N`, an id, a title, or a cell's place as it is now."""
+    ran = answer_of(journal.read(workspace.sessions.folder(session).events)).cells
+    if cell.startswith("#"):
+        hits = [one for one in ran if cell == f"#{one.order}"]
+    else:
+        hits = [one for one in ran if one.cell.id == cell] or _titled(ran, cell)
+    if not hits and not cell.startswith("#"):
+        live = find_session(workspace, session)
+        document = as_it_runs(workspace, live)
+        place = document.find(cell)
+        hits = [one for one in ran if one.cell.id == document.cells[place].id]
+        # The cell was edited since it ran: it is still the cell at its place.
+        hits = hits or [one for one in ran if one.index == place]
+    if not hits:
+        known = ", ".join(f"#{one.order} ({one.cell.id})" for one in ran[-SHOWN:])
+        raise UsageError(
+            f"no cell {cell!r} ran in the session {session}",
+            hint=f"the last that ran: {known}" if known else "nothing has run in it",
+        )
+    return hits[-1]
+
+
+def _titled(ran: Sequence[Answered], title: str) -> list[Answered]:
+    hits = [one for one in ran if title and one.cell.title == title]
+    if len({one.index for one in hits}) > 1 or (hits and hits[0].index is None and len(hits) > 1):
+        raise DocumentError(
+            f"{title!r} names several cells that ran",
+            hint=f"use an id, or one of {', '.join(f'#{one.order}' for one in hits[-SHOWN:])}",
+        )
+    return hits
 
 
 def cell_of(record: Record, cell: str) -> CellRecord:

@@ -168,8 +168,6 @@ def _no_host(why: str) -> HostError:
 
 
 def failure(error: QuireError) -> Answer:
-    from ..runs.printed import plain
+    from ..runs.rephrasing import error_text
 
-    again = "\nTrying again may help." if error.retryable else ""
-    hint = f"\nhint: {plain(error.hint)}" if error.hint else ""
-    return Answer(f"error ({error.code}): {plain(error.message)}{hint}{again}", (), True)
+    return Answer(error_text(error), (), True)

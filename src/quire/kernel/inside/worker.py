@@ -322,10 +322,12 @@ class Worker:
             return verdict
         shown = shell.quire_wire.take_error()
         if error is not None or getattr(shell, "_last_traceback_during_displayhook", False):
+            from . import raised
+
             if shown is None:
                 shown = {"ename": type(error).__name__, "evalue": _text(error), "traceback": []}
                 self.channel.send({"m": "error", "content": shown})
-            verdict |= {"status": "failed", **shown}
+            verdict |= {"status": "failed", **shown, **raised.instead(error, shell)}
         if getattr(shell, "exit_now", False):
             verdict["stop"] = True
             shell.exit_now = False

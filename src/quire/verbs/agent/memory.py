@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...errors import UsageError
 from ...runs.quoting import EXPLAINED, inline, quoted
+from ...runs.rephrasing import for_tools
 from ...runs.summary import one_line, took
 from ...runs.telling import Told
 from ...workspace import Workspace
@@ -56,7 +57,7 @@ def search(
 
 
 def _told(found: list[str], warnings: tuple[str, ...]) -> Told:
-    lines = [f"warning: {inline(warning, 400)}" for warning in warnings]
+    lines = [f"warning: {inline(for_tools(warning), 400)}" for warning in warnings]
     if not found:
         return Told("\n".join([*lines, "no such run"]))
     if any(line.startswith("|") for one in found for line in one.split("\n")):

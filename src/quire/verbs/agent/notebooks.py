@@ -13,6 +13,7 @@ from ...document.model import Cell, Document
 from ...errors import DocumentError, UsageError
 from ...runs.printed import plain, visible
 from ...runs.quoting import MARK
+from ...runs.rephrasing import for_tools
 from ...runs.telling import Told
 from ...workspace import Workspace
 from ..edit import Edit, edit, stale_in_sessions
@@ -48,7 +49,7 @@ def create(
     by = "a model" if made.drafted_by == "model" else "rules"
     lines = [f"created {name}, drafted by {by}"]
     if made.note:
-        lines.append(f"note: {plain(made.note)}")
+        lines.append(f"note: {plain(for_tools(made.note))}")
     lines += [
         f"waits for you: cell {one.index} ({one.cell_id}): {plain(one.what)}"
         for one in made.waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...runs.rephrasing import for_tools
 from ...runs.summary import one_line
 from ...runs.telling import Told
 from ...workspace import Workspace
@@ -29,7 +30,7 @@ def commit(
         first = f"committed {done.commit[:10]} on {one_line(done.branch)}{new}"
         first += f", pushed to {one_line(done.pushed)}" if done.pushed else ", not pushed"
     lines = [first, *(f"  {one_line(name)}" for name in done.paths)]
-    lines += [f"warning: {one_line(warning)}" for warning in done.warnings]
+    lines += [f"warning: {one_line(for_tools(warning))}" for warning in done.warnings]
     lines += [
         f"{found.kind}: {one_line(name)}, cell {found.index}, line {found.line}: "
         f"{one_line(found.message)}"
@@ -68,5 +69,5 @@ def pr(
         else:
             outcome = task.ran.record.outcome
             lines.append(f"  {name}: {outcome}, {one_line(task.verdict.line)}")
-    lines += [f"warning: {one_line(warning)}" for warning in done.warnings]
+    lines += [f"warning: {one_line(for_tools(warning))}" for warning in done.warnings]
     return Told("\n".join(lines))

@@ -54,7 +54,7 @@ def execute(
         caller.announce(under.run_id)
         told = _follow(ws, caller, under.run_id, wait)
     if cancel_with_request and caller.cancelled():
-        return _tell(underway.cancel(ws, under.run_id))
+        return _tell(ws, underway.cancel(ws, under.run_id))
     return told
 
 
@@ -107,7 +107,7 @@ def wait(ws: Workspace, caller: Caller, *, run: str, timeout: float | None = Non
 
 
 def cancel(ws: Workspace, caller: Caller, *, run: str) -> Told:
-    told = _tell(underway.cancel(ws, run))
+    told = _tell(ws, underway.cancel(ws, run))
     return Told(told.text, told.pictures)  # it was called off, as was asked
 
 
@@ -118,11 +118,11 @@ def _follow(ws: Workspace, caller: Caller, run_id: str, seconds: float | None) -
         caller.progress(progress.done, progress.total, plain(str(progress)))
 
     waited = underway.wait(ws, run_id, seconds, told=told, called_off=caller.left, asker=ws.asker)
-    return _tell(waited)
+    return _tell(ws, waited)
 
 
-def _tell(waited: Waited) -> Told:
-    told = tell_found(waited.found)
+def _tell(ws: Workspace, waited: Waited) -> Told:
+    told = tell_found(waited.found, limits=texts.limits(ws))
     if waited.over:
         return told
     return texts.above(f"it is at {plain(str(waited.progress))} and goes on by itself", told)
@@ -145,5 +145,6 @@ def show(
         stream=stream,
         lines=lines,
         result=result,
+        limits=texts.limits(ws),
     )
     return Told(told.text, told.pictures)  # it was shown, whatever the run came to

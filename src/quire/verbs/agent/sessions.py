@@ -11,13 +11,14 @@ from ...executors.given import Given
 from ...runs.events import Event
 from ...runs.printed import plain
 from ...runs.quoting import quoted
+from ...runs.rephrasing import for_tools
 from ...runs.summary import took
 from ...runs.telling import StaleCell, Told, tell_cells
 from ...workspace import LiveSession, Workspace
 from .. import session as sessions
 from ..promote import promote as make_task
 from ..restore import restore as bring_back
-from ..tell import tell_session_lines
+from ..tell import tell_session_output
 from . import texts
 from .caller import Caller
 from .notebooks import inside
@@ -140,6 +141,7 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         epoch=live.session.epoch,
         stale=_stale(ws, live) if over else (),
         running=not over,
+        limits=texts.limits(ws),
     )
     lines = []
     if answer.replaced is not None and answer.replaced.how == "lost":
@@ -171,7 +173,7 @@ def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     latest = ws.engine.given.get(name)
     if latest is None:
         lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
-        return Told(f"session {name} has nothing to wait for{plain(lost)}")
+        return Told(f"session {name} has nothing to wait for{plain(for_tools(lost))}")
     return _followed(ws, caller, live, latest, given.get("wait"))
 
 
@@ -187,8 +189,9 @@ def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 
 def _output(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = sessions.find(ws, _named(ws, given)).session.name
-    stream, lines = given.get("stream", "stdout"), given.get("lines", "")
-    return Told(tell_session_lines(ws, name, str(given["cell"]), stream, lines))
+    stream, lines = given.get("stream", ""), given.get("lines", "")
+    cell = str(given["cell"])
+    return tell_session_output(ws, name, cell, stream, lines, limits=texts.limits(ws))
 
 
 def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
@@ -264,7 +267,7 @@ def _list(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
             f"{one.name}  {one.state}  epoch {one.epoch}  {one.ran} ran{idle}  {plain(one.task)}"
         )
         lines += [
-            f"  {plain(note)}"
+            f"  {plain(for_tools(note))}"
             for note in (one.warning, one.lost and f"its state is gone: {one.lost}")
             if note
         ]

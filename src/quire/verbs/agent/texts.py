@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from ...errors import QuireError
-from ...runs.printed import plain
+from ...runs.rephrasing import error_text
 from ...runs.telling import Limits, Told
+from ...workspace import Workspace
 
 SHOWN = 20
 PART = 2_000  # characters that are worth showing of something longer
 
 
 def error(problem: QuireError) -> Told:
-    again = "\nTrying again may help." if problem.retryable else ""
-    hint = f"\nhint: {plain(problem.hint)}" if problem.hint else ""
-    return Told(f"error ({problem.code}): {plain(problem.message)}{hint}{again}", (), True)
+    return Told(error_text(problem), (), True)
+
+
+def limits(ws: Workspace) -> Limits:
+    return Limits(pictures=ws.config.pictures)
 
 
 def bounded(lines: list[str], rest: str, room: int = Limits().whole) -> str:

@@ -207,7 +207,8 @@ def as_result(answer: Answer) -> types.CallToolResult:
 def _refused(name: str, scope: str) -> Answer:
     return Answer(
         f"error (scope): this token does not allow {name}: it lacks the scope {scope}\n"
-        f"hint: ask for one that has it: quire token create --agent NAME --scope {scope}",
+        "hint: ask the person for one that has it; in a shell: "
+        f"quire token create --agent NAME --scope {scope}",
         (),
         True,
     )

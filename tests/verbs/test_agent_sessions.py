@@ -1,0 +1,129 @@
+"""notebook_session as an agent calls it, without a client between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.runs.telling import Told
+from quire.verbs.agent.call import call
+from quire.verbs.agent.caller import Caller
+from quire.workspace import Engine, Workspace
+
+TASK = """# %% count
+for n in range(1, 4):
+    print("count", n)
+
+# %% quiet
+x = 1
+
+# %% twin
+print("first twin")
+
+# %% twin
+print("second twin")
+"""
+Do = Callable[..., Told]
+
+
+@pytest.fixture
+def do(tmp_path: Path) -> Iterator[Do]:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "a.py").write_text(TASK)
+    engine = Engine(outlives=True)
+    ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+
+    def act(action: str, **given: Any) -> Told:
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test"))
+
+    yield act
+    engine.close()
+
+
+@pytest.mark.parametrize("cell", [0, "0", "-4", "count", "#1"])
+def test_the_lines_of_a_cell_however_it_is_named(do: Do, cell: str | int) -> None:
+    """By whatever exec and rewind take."""
+    assert not do("exec", cells="all").failed
+    told = do("output", cell=cell, lines="2-3")
+    assert told.text.endswith("| count 2\n| count 3")
+    assert "(#1) in session a, lines 2 to 3 of 3" in told.text
+
+
+def test_the_lines_of_what_ran_at_a_place_before_it_was_edited(do: Do, tmp_path: Path) -> None:
+    do("exec", cells="all")
+    (tmp_path / "a.py").write_text(TASK.replace('"count", n', '"number", n'))
+    assert "| count 1" in do("output", cell=0).text
+    do("exec", cells="0")
+    assert "| number 1" in do("output", cell=0).text
+    assert "| count 1" in do("output", cell="#1").text
+
+
+def test_loose_code_has_lines_too(do: Do) -> None:
+    do("exec", code="print('loose')")
+    assert "| loose" in do("output", cell="#1").text
+    assert "| loose" in do("output", cell="code").text
+    do("exec", code="print('again')")
+    refused = do("output", cell="code")
+    assert refused.failed
+    assert "#1, #2" in refused.text
+
+
+def test_what_names_no_lines(do: Do) -> None:
+    never = do("output", cell="count")
+    assert never.failed, never.text
+    do("exec", cells="all")
+    assert do("output", cell="quiet").text.endswith("it gave out nothing")
+    assert do("output", cell="quiet", lines="1-").text.endswith("in session a: it is empty")
+    assert do("output", cell="count", lines="9-").text.endswith("has only 3 lines")
+    for cell, said in (
+        ("twin", "#3, #4"),
+        ("#9", "the last that ran: #1 ("),
+        ("nothing", "no cell has the id or title 'nothing'"),
+        (7, "there is no cell 7"),
+    ):
+        refused = do("output", cell=cell)
+        assert refused.failed
+        assert said in refused.text
+        assert "hint: " in refused.text
+
+
+def test_all_that_a_cell_gave_out(do: Do, tmp_path: Path) -> None:
+    """A display that is too long for an answer about several cells, and more pictures than four."""
+    import base64
+    import io
+
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(out, "PNG")
+    payload = base64.b64encode(out.getvalue()).decode()
+    (tmp_path / "a.py").write_text(
+        "# %% much\n"
+        "print('printed')\n"
+        f"for _ in range(6):\n    display({{'image/png': '{payload}'}}, raw=True)\n"
+        "display({'text/plain': '\\n'.join(f'row {n}' for n in range(1_500))}, raw=True)\n"
+    )
+    told = do("exec", cells="all")
+    assert len(told.pictures) == 4
+    said = 'notebook_session(action="output", session="a", cell="'
+    assert f"2 pictures of this cell omitted: only 4 pictures are shown at once; more: {said}" in (
+        told.text
+    )
+    assert "| row 700" not in told.text
+    alone = do("output", cell="much")
+    assert len(alone.pictures) == 6
+    assert "| printed" in alone.text
+    assert "| row 700" in alone.text
+    assert "omitted" not in alone.text
+    (tmp_path / "quire.toml").write_text("pictures = 1\n")
+    engine = Engine(outlives=True)
+    ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+    few = call(ws, "notebook_execute", {"path": "a.py", "wait": 60}, Caller("test"))
+    assert len(few.pictures) == 1
+    run = few.text.split("run ")[1].split(" ")[0]
+    assert len(call(ws, "run_show", {"run": run, "cell": 0}, Caller("test")).pictures) == 4
+    engine.close()
