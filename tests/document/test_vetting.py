@@ -66,9 +66,7 @@ def test_fences_and_characters_that_are_not_seen_are_taken_away(wrapped: str) ->
         (GOOD.replace("80.0", 'f"{open(0)}"'), "the parameters cell computes"),
         (GOOD.replace("threshold: float", "print(1)\nthreshold: float"), "cell computes"),
         (
-            GOOD.replace(
-                "# %% decide", "# %% decide\n# /// script\n# dependencies = ['x']\n# ///"
-            ),
+            GOOD.replace("# %% decide", "# %% decide\n# /// script\n# dependencies = ['x']\n# ///"),
             "packages to be installed",
         ),
         (GOOD.replace("# %% decide", '# %% decide tags=["skip-execution"]'), "may be tagged"),

@@ -406,15 +406,16 @@ def test_a_step_that_waits_says_who_takes_it_up_and_its_person_is_always_asked(
 
     async def live() -> None:
         async with mcpworld.stdio(scratch) as agent:
-            told = await agent.ok("notebook_execute", path="waits.py")
-        run = told.run_id()
-        assert told.text.startswith("paused")
-        assert "waits for a person's approval" in told.text
-        assert '| print("sent")' in told.text
-        assert f'notebook_execute(path="waits.py", resume="{run}")' in told.text
-        assert f"quire resume {run} --approve" in told.text
+            paused = [await agent.ok("notebook_execute", path="waits.py") for _ in range(3)]
+        for told in paused:
+            run = told.run_id()
+            assert told.text.startswith("paused")
+            assert "waits for a person's approval" in told.text
+            assert '| print("sent")' in told.text
+            assert f'notebook_execute(path="waits.py", resume="{run}")' in told.text
+            assert f"quire resume {run} --approve" in told.text
         async with mcpworld.stdio(scratch, elicitation_callback=answer) as agent:
-            for _ in range(3):
+            for run in (told.run_id() for told in paused):
                 told = await agent.ok("notebook_execute", path="waits.py", resume=run)
                 assert told.text.startswith("ok"), told.text
 

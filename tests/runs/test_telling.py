@@ -287,6 +287,23 @@ def test_the_next_call_is_one_that_helps(outcome: Any, reason: str, step: str) -
     assert ("resume=" in text) is (outcome != "cancelled")
 
 
+def test_what_was_stopped_did_not_fail_by_an_error_of_its_own() -> None:
+    lines = ("Cell In[1], line 2\n      1 import time\n----> 2 time.sleep(9)\nKeyboardInterrupt: ",)
+    record = made(
+        source="import time\ntime.sleep(9)", error=CellError("KeyboardInterrupt", "", lines)
+    )
+    cell, after = record.cells
+    cells = (replace(cell, status="timed_out"), after)
+    stopped = replace(record, outcome="timed_out", cells=cells)
+    text = tell_run(stopped).text
+    assert "KeyboardInterrupt" not in text
+    assert (
+        "source of the cell, > marks the line it was stopped in:\n|   1  import time\n| > 2" in text
+    )
+    # What a task raises itself is told as what it is.
+    assert 'error, line 2: "KeyboardInterrupt"' in tell_run(record).text
+
+
 def test_a_recursion_is_one_line() -> None:
     frame = "Cell In[1], line 2, in f(n)\n      1 def f(n):\n----> 2     return f(n + 1)\n"
     first = "Cell In[1], line 3\n      1 def f(n):\n      2     return f(n + 1)\n----> 3 f(0)\n"

@@ -605,7 +605,7 @@ def test_new_wants_a_description(repo: Scratch, text: str) -> None:
     [
         ("Report the health of this machine", "report_the_health_of_this_machine"),
         ("../../etc/passwd", "etc_passwd"),
-        ("Überprüfe Größe", "uberprufe_groe"),
+        ("Überprüfe Größe", "uberprufe_grosse"),
         ("json", "task_json"),
         ("-rf /", "rf"),
         ("x" * 500, "x" * 60),

@@ -29,10 +29,14 @@ def tell_failure(page: Page, cell: CellRecord, names: Mapping[int, str]) -> None
     found = frames(error.traceback)
     line = failing_line(cell, found)
     at = f", line {line}" if line is not None else ""
-    page.say(f"error{at}: {inline(error.name, 100)}")
-    if error.value.strip():
-        page.quote(error.value, MESSAGE)
-    page.say("source of the cell, > marks the failing line:" if line else "source of the cell:")
+    # What stops a cell is ours, and no error of the task.
+    stopped = cell.status in ("timed_out", "cancelled") and error.name == "KeyboardInterrupt"
+    if not stopped:
+        page.say(f"error{at}: {inline(error.name, 100)}")
+        if error.value.strip():
+            page.quote(error.value, MESSAGE)
+    marks = "the line it was stopped in" if stopped else "the failing line"
+    page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))
     if found:
         lines = list(_told(found, names, error.name, str(error.value)))
