@@ -511,6 +511,42 @@ def test_a_dead_kernel_says_so() -> None:
     assert 'notebook_session(action="restart", session="a")' in told.text
 
 
+def loose(order: int, source: str) -> list[Event]:
+    return [CellSubmitted(f"x{order}", order, None, "", source, AT), CellStarted(f"x{order}", AT)]
+
+
+STOP = CellError("KeyboardInterrupt", "", ("Cell In[7], line 1\n----> 1 work()\n",))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [("timed_out", "timed out, 2.00 s"), ("cancelled", "cancelled, 2.00 s")],
+)
+def test_a_stopped_line_of_the_calls_own_code_is_told_in_a_line(status: str, said: str) -> None:
+    end = CellFinished("x7", status, AT, 2.0, 7, STOP)
+    told = tell_cells(answer_of([*loose(7, "work()"), end]), session="a", task="t.py", epoch=1)
+    assert told.failed
+    assert told.text == f"{said}: code #7; undo: rewind cell #7"
+
+
+@pytest.mark.parametrize(
+    ("source", "between"),
+    [
+        ("a = 1\nwork()", []),
+        ("work()", [OutputAdded("x7", stream("as far as here\n"))]),
+        ("work()", [Warned("x7", "no way back")]),
+        ("work()", [ResultGlued("x7", "rows", "json", 3)]),
+    ],
+)
+def test_what_a_stopped_code_left_is_told_in_full(source: str, between: list[Event]) -> None:
+    end = CellFinished("x7", "timed_out", AT, 2.0, 7, STOP)
+    answer = answer_of([*loose(7, source), *between, end])
+    text = tell_cells(answer, session="a", task="t.py", epoch=1).text
+    assert text.startswith('timed out: session "a", epoch 1')
+    assert "| > 1  " in text
+    assert 'rewind", session="a", cell="#7")' in text
+
+
 def test_a_display_that_was_updated_is_told_as_it_is_now() -> None:
     events: list[Event] = [
         *submitted(1),

@@ -246,6 +246,9 @@ def tell_cells(
     """What a session answered. `running`: its last cell goes on while we tell."""
     limits = limits or Limits()
     page = Page()
+    if not stale and (only := _only_stopped(answer)) is not None:
+        page.say(only)
+        return Told(page.text(limits.whole), failed=True)
     teller = Teller(page, limits, say, {"session": session}, None)
     if answer.replaced is not None:
         page.say(
@@ -285,6 +288,23 @@ def tell_cells(
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
     return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def _only_stopped(answer: Answer) -> str | None:
+    """One line of the call's own code that was stopped and left nothing: who called has it in view."""
+    if answer.replaced or answer.died or answer.warnings or answer.results:
+        return None
+    if len(answer.cells) != 1:
+        return None
+    one = answer.cells[0]
+    cell = one.cell
+    if one.index is not None or cell.status not in ("timed_out", "cancelled"):
+        return None
+    if cell.outputs or cell.variables or "\n" in cell.source.strip():
+        return None
+    took = f", {summary.took(cell.duration)}" if cell.duration is not None else ""
+    number = f"#{one.order}"
+    return f"{summary.worded(cell.status)}{took}: code {number}; undo: rewind cell {number}"
 
 
 def tell_execution(one: Answered, *, session: str, limits: Limits | None = None) -> Told:
