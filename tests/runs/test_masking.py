@@ -429,6 +429,7 @@ def test_cost_grows_with_the_length_only(unit: str) -> None:
     masker = Masker([Secret("A", "a" * 20)])
     size = 100_000
     small = min(seconds(masker, unit * (size // len(unit))) for _ in range(2))
-    large = seconds(masker, unit * (4 * size // len(unit)))
-    # Four times the text: quadratic would be sixteen times the cost. Room for a busy machine.
-    assert large < 9 * small + 0.2
+    # Four times the text: quadratic would be sixteen times the cost, each time it is measured. A
+    # busy machine may make one measurement slow, not all.
+    limit = 9 * small + 0.2
+    assert any(seconds(masker, unit * (4 * size // len(unit))) < limit for _ in range(5))
