@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ def test_loose_code_has_lines_too(do: Do) -> None:
     refused = do("output", cell="code")
     assert refused.failed
     assert "#1, #2" in refused.text
+
+
+def test_a_line_of_code_that_was_stopped_is_told_in_a_line_and_can_be_undone(do: Do) -> None:
+    do("open")
+    told = do("exec", code="import time as clock; clock.sleep(60)", cell_timeout=0.2)
+    assert told.failed
+    assert re.fullmatch(r"timed out, [\d.]+ s: code #1; undo: rewind cell #1", told.text)
+    assert not do("rewind", cell="#1").failed
+    assert "'clock' is not defined" in do("exec", code="clock").text
 
 
 def test_what_names_no_lines(do: Do) -> None:

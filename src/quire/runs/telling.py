@@ -300,7 +300,8 @@ def _only_stopped(answer: Answer) -> str | None:
     cell = one.cell
     if one.index is not None or cell.status not in ("timed_out", "cancelled"):
         return None
-    if cell.outputs or cell.variables or "\n" in cell.source.strip():
+    said = any(output.get("output_type") != "error" for output in cell.outputs)
+    if said or cell.variables or "\n" in cell.source.strip():
         return None
     took = f", {summary.took(cell.duration)}" if cell.duration is not None else ""
     number = f"#{one.order}"
