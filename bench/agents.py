@@ -4,8 +4,8 @@ Both servers are driven over stdio by the SDK's own client, in turns, with the s
 kernel. Characters are those of the whole answer as it goes over the wire to the client: texts,
 pictures in base64, and structured content where a server sends it too.
 
-The goal is the same for every row, also for the seconds beyond the limit of a timeout, where there is
-little to win: both sides only have to stop.
+The goal is the same for every row, also for the seconds beyond the limit of a timeout, where there
+is little to win: both sides only have to stop.
 """
 
 from __future__ import annotations

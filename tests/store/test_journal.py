@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from quire.errors import StorageError
-from quire.runs.events import CellFinished, CellStarted, Event, RunFinished, Warned, dumps
+from quire.runs.events import (
+    CellFinished,
+    CellStarted,
+    Event,
+    OutputAdded,
+    RunFinished,
+    Warned,
+    dumps,
+)
 from quire.store import journal
 from quire.store.journal import BLOCK, Journal
 
@@ -128,6 +136,14 @@ def test_reading_stops_at_the_first_line_that_is_no_event(path: Path) -> None:
     written(path, A, B)
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + b"[]\n" + second)
+    assert list(journal.read(path)) == [A]
+
+
+def test_kinds_that_are_not_asked_for_are_not_even_parsed(path: Path) -> None:
+    written(path, A, B)
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b'{"event":"OutputAdded","cell":no JSON}\n' + second)
+    assert list(journal.read(path, without=(OutputAdded,))) == [A, B]
     assert list(journal.read(path)) == [A]
 
 

@@ -84,6 +84,29 @@ def test_a_journal_goes_on(store: SessionStore) -> None:
     store.reopen(name).close()
 
 
+def test_what_cells_gave_out_costs_nothing_to_know_a_session(store: SessionStore) -> None:
+    name = opened(store, "t")
+    journal = store.reopen(name)
+    journal.append(CellSubmitted("c1", 1, 0, "", "n = 1", "later"))
+    journal.close()
+    with store.folder(name).events.open("ab") as file:
+        file.write(b'{"event":"OutputAdded","cell":not even read}\n')
+    journal = store.reopen(name)
+    journal.append(CellSubmitted("c2", 2, 1, "", "n = 2", "later"))
+    journal.close()
+    assert [one.cell.cell for one in store.read(name).ran] == ["c1", "c2"]
+
+
+def test_the_sessions_on_a_task_are_known_by_how_they_began(store: SessionStore) -> None:
+    opened(store, "other")
+    names = [opened(store, "t"), opened(store, "t")]
+    store.reserve("just-made", exactly=True)
+    with store.folder(names[0]).events.open("ab") as file:
+        file.write(b"what comes later is not read\n")
+    assert store.on(Path("/tasks/t.py")) == names
+    assert store.on(Path("/tasks/none.py")) == []
+
+
 def test_states_skip_what_is_no_session(store: SessionStore) -> None:
     name = opened(store, "t")
     store.reserve("just-made", exactly=True)  # another call is about to write its journal

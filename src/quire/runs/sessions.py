@@ -13,11 +13,17 @@ from .events import (
     Event,
     KernelDied,
     KernelReplaced,
+    OutputAdded,
+    OutputsCleared,
+    OutputUpdated,
     Replaced,
     Rewound,
     SessionClosed,
     SessionOpened,
 )
+
+# What the state of a session does not depend on, and most of its journal may be.
+GIVEN_OUT = (OutputAdded, OutputUpdated, OutputsCleared)
 
 
 @dataclass(slots=True)

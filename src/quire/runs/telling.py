@@ -291,7 +291,7 @@ def tell_cells(
 
 
 def _only_stopped(answer: Answer) -> str | None:
-    """One line of the call's own code that was stopped and left nothing: who called has it in view."""
+    """One line of the call's own code, stopped, that left nothing: the caller has it in view."""
     if answer.replaced or answer.died or answer.warnings or answer.results:
         return None
     if len(answer.cells) != 1:

@@ -11,11 +11,12 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import UsageError
-from ..runs.sessions import SessionState, fold_session
+from ..runs.events import Event, SessionOpened
+from ..runs.sessions import GIVEN_OUT, SessionState, fold_session
 from . import journal
 from .files import disk
 from .journal import Journal
@@ -75,13 +76,28 @@ class SessionStore:
 
     def read(self, name: str) -> SessionState:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            return fold_session(journal.read(self.folder(name).events))
+            return fold_session(journal.read(self.folder(name).events, without=GIVEN_OUT))
         raise UsageError(f"there is no session {name!r}", hint="`quire session list` lists them")
 
-    def states(self) -> Iterator[SessionState]:
-        for name in self.names():
+    def states(self, names: Iterable[str] | None = None) -> Iterator[SessionState]:
+        for name in self.names() if names is None else names:
             with contextlib.suppress(UsageError):
                 yield self.read(name)
+
+    def on(self, task: Path) -> list[str]:
+        """The names of those on this task. Only the first event of each is read: it says so."""
+
+        def first(name: str) -> Event | None:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                return next(journal.read(self.folder(name).events), None)
+            return None
+
+        opened = ((name, first(name)) for name in self.names())
+        return [
+            name
+            for name, event in opened
+            if isinstance(event, SessionOpened) and event.task == str(task)
+        ]
 
     def remove(self, name: str) -> None:
         shutil.rmtree(self.folder(name).path, ignore_errors=True)

@@ -66,8 +66,9 @@ def stale_in_sessions(
 ) -> dict[str, list[tuple[int, str, str]]]:
     """What each open session on this task would have to run again. Read from their journals."""
     found: dict[str, list[tuple[int, str, str]]] = {}
-    for state in workspace.sessions.states():
-        if state.closed or state.task != str(path):
+    store = workspace.sessions
+    for state in store.states(store.on(path)):
+        if state.closed:
             continue
         ran = [
             Ran("", one.source, one.order)

@@ -190,7 +190,7 @@ def named(workspace: Workspace, name: str) -> str:
     if "/" in name or "." in name:
         path = (workspace.cwd / name).resolve()
         on_path = {n for n, live in list(engine.sessions.items()) if live.path == path}
-        on_path |= {state.name for state in store.states() if state.task == str(path)}
+        on_path.update(store.on(path))
     if len(on_path) == 1:
         return on_path.pop()
     if on_path:
@@ -245,8 +245,9 @@ def sessions(workspace: Workspace) -> list[SessionInfo]:
     _need_host(workspace)
     live = dict(workspace.engine.sessions)
     found = [_info(workspace, name, one) for name, one in sorted(live.items())]
-    for state in workspace.sessions.states():
-        if state.name and state.name not in live and not state.closed:
+    others = [name for name in workspace.sessions.names() if name not in live]
+    for state in workspace.sessions.states(others):
+        if state.name and not state.closed:
             lost = "the host that held its kernel ended"
             found.append(
                 SessionInfo(
