@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -75,6 +77,34 @@ def test_who_leaves_off_waiting_leaves_the_run_alone(scratch: Scratch, slow: str
     waiting.send_signal(signal.SIGINT)
     waiting.communicate(timeout=30)
     assert waiting.returncode == 130
+    (scratch.root / "go").touch()
+    assert told(scratch, "wait", slow, code=0)["outcome"] == "ok"
+
+
+IN_BETWEEN = """
+import os, signal, sys
+from quire.kernel import hostline
+from quire.views import thin
+
+send = hostline.send
+
+def sent(*given):
+    send(*given)
+    os.kill(os.getpid(), signal.SIGINT)
+
+hostline.send = sent
+sys.argv = ["quire", "wait", sys.argv[1]]
+thin.main()
+"""
+
+
+def test_who_leaves_off_before_anything_is_heard_leaves_without_a_word(
+    scratch: Scratch, slow: str
+) -> None:
+    command = [sys.executable, "-c", IN_BETWEEN, slow]
+    left = subprocess.run(command, cwd=scratch.root, capture_output=True, text=True, timeout=60)
+    assert (left.returncode, left.stdout) == (130, "")
+    assert "Traceback" not in left.stderr
     (scratch.root / "go").touch()
     assert told(scratch, "wait", slow, code=0)["outcome"] == "ok"
 

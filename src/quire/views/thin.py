@@ -6,23 +6,29 @@ only what the interpreter has loaded anyway. Everything else goes to `quire.view
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
 
 # Commands that a host does better than a fresh process.
 HOSTED = ("run", "replay", "resume", "session", "exec", "rewind", "wait", "cancel")
 STAY_HERE = ("--no-host", "--help", "-h", "-")  # a lone "-" reads stdin, which we have
+STOPPING = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
 
 
 def main() -> None:
     _open_standard_files()
     argv = sys.argv[1:]
-    if argv and argv[0] in HOSTED and not any(a in STAY_HERE for a in argv) and _can_host():
-        code = hand_off(argv)
-        if code is not None:
-            # Nothing of ours is left to clean up, and finalising the interpreter takes a while.
-            os._exit(code)
     try:
+        if argv and argv[0] in HOSTED and not any(a in STAY_HERE for a in argv) and _can_host():
+            code = hand_off(argv)
+            if code is not None:
+                # Nothing of ours is left to clean up, and finalising the interpreter takes a while.
+                os._exit(code)
         if argv[:1] == ["git"]:  # git waits for us at every add and every checkout
             from .gitcalls import answer
 
@@ -73,6 +79,7 @@ def hand_off(argv: list[str]) -> int | None:
         hostline.send(sock, request, (0, 1, 2))
     except OSError:
         return None  # the host left in this very moment: nothing has begun
+    _cancel_on_signals(sock)
     return _wait(sock, argv)
 
 
@@ -84,31 +91,36 @@ def _columns() -> int:
         return 0
 
 
-def _wait(sock: object, argv: list[str]) -> int:
-    """The host's exit code. Ctrl-C and SIGTERM cancel the run, a second one leaves at once.
+def _cancel_on_signals(sock: socket) -> None:
+    """Ctrl-C and SIGTERM cancel the run, a second one leaves at once. Before this they just leave:
+    the host then sees that nobody is there."""
+    asked = False
+
+    def cancel(*_: object) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(130)
+        asked = True
+        try:
+            sock.sendall(b"c")
+        except OSError:
+            os._exit(130)
+
+    for name in STOPPING:
+        # What was ignored when we started, as under nohup, stays ignored.
+        if _signal.getsignal(name) != _signal.SIG_IGN:
+            _signal.signal(name, cancel)
+
+
+def _wait(sock: socket, argv: list[str]) -> int:
+    """The host's exit code.
 
     The host sends the id of the run, a line, and at the end the code, a NUL and a byte.
     """
-    import _signal  # type: ignore[import-not-found]
-
-    for name in (_signal.SIGTERM, _signal.SIGHUP):
-        # What was ignored when we started, as under nohup, stays ignored.
-        if _signal.getsignal(name) != _signal.SIG_IGN:
-            _signal.signal(name, _signal.default_int_handler)
-    asked = False
     said = b""
     while b"\0" not in said[:-1]:
         try:
-            answer = sock.recv(256)  # type: ignore[attr-defined]
-        except KeyboardInterrupt:
-            if asked:
-                return 130
-            asked = True
-            try:
-                sock.sendall(b"c")  # type: ignore[attr-defined]
-            except OSError:
-                return 130
-            continue
+            answer = sock.recv(256)
         except OSError:
             answer = b""
         if not answer:
