@@ -75,6 +75,21 @@ class Spot:
     path: str  # the real one, for messages and the record
     status: os.stat_result | None
 
+    @property
+    def is_folder(self) -> bool:
+        return self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
+
+def opened(spot: Spot) -> int:
+    """A descriptor of the folder that a place is; of a file the one that it is in."""
+    if spot.status is None:
+        raise ToolError(f"there is no {spot.path}", hint="check the path")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(spot.name if spot.is_folder else ".", flags, dir_fd=spot.folder)
+    except OSError as error:
+        raise ToolError(f"{spot.path}: {error.strerror}", hint="check the path") from error
+
 
 class Places:
     def __init__(
