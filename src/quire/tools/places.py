@@ -99,8 +99,19 @@ class Places:
         closed: Iterable[str] = (),
     ) -> None:
         """`closed` are folders that nothing reaches, wherever they lie."""
-        self.roots = [root for path, writable in roots if (root := _root(path, writable))]
-        self.protected = (*PROTECTED, *(name.lower() for name in protected))
+        self.roots: list[Root] = []
+        self.missing: list[str] = []
+        for path, writable in roots:
+            root = _root(path, writable)
+            if root is None:
+                self.missing.append(path)
+            else:
+                self.roots.append(root)
+        own = tuple(name.lower() for name in protected)
+        self.protected = (*PROTECTED, *own)
+        self.harmless = tuple(
+            name for name in HARMLESS if not any(fnmatchcase(name, one) for one in own)
+        )
         self.closed = tuple(os.path.realpath(path) for path in closed)
 
     @contextlib.contextmanager
@@ -132,11 +143,11 @@ class Places:
 
     def forbids(self, name: str, path: str, *, write: bool) -> bool:
         low = name.lower()
-        if low in HARMLESS:
-            return False
         if write and low in POLICY_FILES:
             return True
-        if any(fnmatchcase(low, pattern) for pattern in self.protected):
+        if low not in self.harmless and any(
+            fnmatchcase(low, pattern) for pattern in self.protected
+        ):
             return True
         return any(path == one or path.startswith(f"{one}/") for one in self.closed)
 
@@ -272,9 +283,13 @@ class _Walk:
 
     def _outside(self) -> Refused:
         key = "write_roots" if self.write else "read_roots"
+        more = [root.path for root in self.places.roots[1:] if root.writable or not self.write]
+        opened = f"the workspace is open, and {', '.join(more)}" if more else ""
+        gone = f"; there is no folder {', '.join(self.places.missing)}"
         return Refused(
             f"{self.said} is outside of what this task may {'write' if self.write else 'read'}",
-            hint=f"only the workspace is open; {key} under [tools] opens more",
+            hint=f"{opened or 'only the workspace is open'}; {key} under [tools] opens more"
+            f"{gone if self.places.missing else ''}",
         )
 
 
@@ -284,6 +299,8 @@ def _root(path: str, writable: bool) -> Root | None:
         status = os.stat(real)
     except OSError:
         return None  # a root that is not there opens nothing
+    if not stat.S_ISDIR(status.st_mode):
+        return None
     return Root(os.path.abspath(path), real, (status.st_dev, status.st_ino), writable)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ToolError
 from .command import bounded_run
 from .files import whole
-from .places import HARMLESS, Places, opened
+from .places import Places, opened
 
 WORKER = Path(__file__).with_name("searching.py")
 _LONGEST = 10_000  # characters of a pattern
@@ -40,7 +40,7 @@ def search_files(
         "offset": whole(given.get("offset", 0), "offset", least=0),
         "context": min(whole(given.get("context", 0), "context", least=0), 20),
         "protected": places.protected,
-        "harmless": HARMLESS,
+        "harmless": places.harmless,
         "closed": places.closed,
         "parent": os.getpid(),
     }
