@@ -242,6 +242,10 @@ def test_a_note_of_several_lines_looks_like_one(scratch: Scratch) -> None:
         shown = scratch.quire("show", "last").stdout.splitlines()
         at = shown.index("    · note: first")
         assert shown[at + 1] == "      [2/2] ok     0.00 s  not a cell"
+        scratch.quire("session", "open", "t.py", "--name", "s")
+        said = scratch.quire("exec", "s", "all").stderr.splitlines()
+        at = said.index("note: first")
+        assert said[at + 1] == "      [2/2] ok     0.00 s  not a cell"
     finally:
         scratch.quire("host", "stop")
 
