@@ -24,6 +24,12 @@ SAMPLES = {
 }
 # Keys that take a few words only.
 CHOICES: dict[str, tuple[str, object]] = {"approval": ('"skip"', "skip")}
+# Texts of `tools` that have to make sense.
+RULES: dict[str, tuple[str, object]] = {
+    "search_url": ('"http://[::1]:8888/?q={query}"', "http://[::1]:8888/?q={query}"),
+    "extract_url": ('"https://x.example/{url}"', "https://x.example/{url}"),
+    "commands": ('["git log *", "echo \'a b\'"]', ("git log *", "echo 'a b'")),
+}
 
 
 def test_a_word_that_is_no_choice_is_refused() -> None:
@@ -46,7 +52,7 @@ def test_every_key(tmp_path: Path, field: Field[object]) -> None:
 def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Model | Tools]) -> None:
     name = table.__name__.lower()
     for field in fields(table):
-        text, value = SAMPLES[str(field.type)]
+        text, value = RULES.get(field.name) or SAMPLES[str(field.type)]
         (tmp_path / "quire.toml").write_text(f"[{name}]\n{field.name} = {text}\n")
         assert getattr(read(tmp_path), name) == replace(table(), **{field.name: value})
 
@@ -63,6 +69,24 @@ def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Mode
         ("[tools]\nunattended = 'ask'", "tools: unattended is 'ask'"),
         ("[tools]\ncalls = 0", "tools: calls must be a positive whole number"),
         ("[tools]\nterminl = 'deny'", "tools: unknown key 'terminl'"),
+        # Each of these would keep nothing out, or let nothing be found, and say nothing of it.
+        ('[tools]\nrefuse_commands = ["rm \'x"]', 'refuse_commands: "rm \'x" cannot be read'),
+        ('[tools]\nrefuse_commands = [""]', "refuse_commands: '' is no command"),
+        ('[tools]\ncommands = ["ls", " "]', "commands: ' ' is no command"),
+        ('[tools]\nprotect = ["data/private"]', "protect: 'data/private' is not a name"),
+        ('[tools]\nprotect = ["private/"]', "protect: 'private/' is not a name"),
+        ('[tools]\nprotect = [""]', "protect: '' is not a name"),
+        ('[tools]\nprivate_hosts = ["http://a.example"]', "private_hosts: 'http://a.example' is"),
+        ('[tools]\nsearch_command = "find \'x"', "search_command: .* cannot be read"),
+        ("[tools]\nextract_command = ' '", "extract_command: ' ' is no command"),
+        ("[tools]\nsearch_url = '127.0.0.1:8888'", "search_url: '127.0.0.1:8888' is no http"),
+        ("[tools]\nsearch_url = 'http://[::1'", "search_url: .* is no http"),
+        ("[tools]\nsearch_url = 'http://x:99999'", "search_url: .* is no http"),
+        ("[tools]\nextract_url = 'https://r.example/'", r"extract_url: .* has no \{url\} in it"),
+        (
+            "[tools]\nsearch_url = 'http://x/'\nsearch_command = 'x'",
+            "tools: both search_url and search_command are set",
+        ),
     ],
 )
 def test_a_table_that_is_wrong(tmp_path: Path, text: str, said: str) -> None:

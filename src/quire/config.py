@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -116,6 +116,68 @@ _TABLES = {"Archive": Archive, "Forge": Forge, "Model": Model, "Tools": Tools}
 _CHOICES = {"approval": ("pause", "skip", "fail")}
 
 
+def _command(text: str) -> str:
+    import shlex
+
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        return f"cannot be read as a command: {error}"
+    return "" if words and words[0] else "is no command"
+
+
+def _address(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    return "" if fits else "is no http or https address"
+
+
+def _page_address(text: str) -> str:
+    return _address(text) or ("" if "{url}" in text else "has no {url} in it")
+
+
+def _name(text: str) -> str:
+    return "" if text and "/" not in text else "is not a name"
+
+
+# A rule that nobody can follow would keep nothing out, and nobody would know. Keys of `tools`, what
+# is wrong with a text under them, and what is right.
+_RULES: Mapping[str, tuple[Callable[[str], str], str]] = {
+    "commands": (_command, 'commands = ["git log *"]'),
+    "refuse_commands": (_command, 'refuse_commands = ["git * --output*"]'),
+    "search_command": (_command, 'search_command = "my-search --json {query}"'),
+    "extract_command": (_command, 'extract_command = "my-reader {url}"'),
+    "search_url": (_address, 'search_url = "http://127.0.0.1:8888"'),
+    "extract_url": (_page_address, 'extract_url = "https://reader.example/{url}"'),
+    "protect": (
+        _name,
+        "a name protects what is called so in every folder, and all in it: "
+        'protect = ["payroll*", "private"]',
+    ),
+    "private_hosts": (_name, 'private_hosts = ["wiki.internal", "10.0.0.5:8080"]'),
+}
+_EITHER = (("search_url", "search_command"), ("extract_url", "extract_command"))
+
+
+def _checked(tools: Tools, name: str) -> Tools:
+    for key, (wrong, right) in _RULES.items():
+        said = getattr(tools, key)
+        for text in said if isinstance(said, tuple) else (said,) if said else ():
+            if why := wrong(text):
+                raise ConfigError(f"{name}: {key}: {text!r} {why}", hint=right)
+    for one, other in _EITHER:
+        if getattr(tools, one) and getattr(tools, other):
+            raise ConfigError(
+                f"{name}: both {one} and {other} are set", hint="leave one of them out"
+            )
+    return tools
+
+
 def parse(table: Mapping[str, Any], name: str) -> Config:
     return Config(**_values(Config, table, name))
 
@@ -136,7 +198,8 @@ def _fitted(key: str, kind: str, value: Any, name: str, sample: Any) -> Any:
     if kind in _TABLES:
         if not isinstance(value, dict):
             raise ConfigError(f"{name}: {key} must be a table", hint=f"[tool.quire.{key}]")
-        return _TABLES[kind](**_values(_TABLES[kind], value, f"{name}: {key}"))
+        made = _TABLES[kind](**_values(_TABLES[kind], value, f"{name}: {key}"))
+        return _checked(made, f"{name}: {key}") if isinstance(made, Tools) else made
     if kind == "Mode":
         if value in MODES and not (key == "unattended" and value == "ask"):
             return value

@@ -115,13 +115,16 @@ def test_in_a_jupyter_kernel_without_quire(desk: Desk, bare_python: str) -> None
 
 
 def test_a_run_with_calls_verifies(desk: Desk) -> None:
-    record = desk.ran(ALL, "note('x')\nprint(1)\n_ = write_file('a', 'b')")
+    more = r"note('x\n  run(path=\"no call\"): ok')"
+    record = desk.ran(ALL, f"{more}\nprint(1)\n_ = write_file('a', 'b')")
     assert record.ok
     verdict = verify_run(desk.workspace(), record.run_id)
     assert verdict.ok, verdict.findings
     shown_nb = json.loads(desk.workspace().runs.find(record.run_id).notebook.read_text())
     ours = shown_nb["cells"][1]["outputs"][-1]["data"]
-    assert ours["text/plain"].startswith("tool calls:\n  note: x\n  write_file(")
+    assert ours["text/plain"].startswith(
+        'tool calls:\n  note: x\n          run(path="no call"): ok\n  write_file('
+    )
     assert len(record.cells[1].outputs) == 1
 
 
@@ -242,6 +245,10 @@ def test_a_note_of_several_lines_looks_like_one(scratch: Scratch) -> None:
         shown = scratch.quire("show", "last").stdout.splitlines()
         at = shown.index("    · note: first")
         assert shown[at + 1] == "      [2/2] ok     0.00 s  not a cell"
+        scratch.quire("session", "open", "t.py", "--name", "s")
+        said = scratch.quire("exec", "s", "all").stderr.splitlines()
+        at = said.index("note: first")
+        assert said[at + 1] == "      [2/2] ok     0.00 s  not a cell"
     finally:
         scratch.quire("host", "stop")
 

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quire.errors import Refused
+from quire.config import Tools
+from quire.errors import Refused, ToolError
 from quire.tools.command import run_command, words_of
+from quire.tools.places import Places, Spot
+from quire.tools.toolbox import Toolbox
 
 ENV = {"PATH": os.environ["PATH"], "GREETING": "hello"}
 
@@ -53,6 +58,47 @@ def test_it_is_called_off(tmp_path: Path) -> None:
     off.set()
     done = run("sleep 1000", tmp_path, called_off=off.is_set)
     assert (done["error"], done["exit_code"]) == ("called off", -1)
+
+
+class Exchanged(Places):
+    """Somebody puts a link in the place of the folder when it has been looked at, or later."""
+
+    exchange: Callable[[], None]
+    at_once: bool
+
+    @contextlib.contextmanager
+    def at(self, *given: Any, **more: Any) -> Iterator[Spot]:
+        with super().at(*given, **more) as spot:
+            if self.at_once:
+                self.exchange()
+            yield spot
+        if not self.at_once:
+            self.exchange()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_folder_of_a_command_is_the_one_that_was_looked_at(
+    tmp_path: Path, at_once: bool
+) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "here").mkdir(parents=True)
+    outside.mkdir()
+    for folder in (root / "here", outside):
+        (folder / folder.name).touch()
+
+    def exchange() -> None:
+        (root / "here").rename(root / "there")
+        (root / "here").symlink_to(outside)
+
+    places = Exchanged([(str(root), True)])
+    places.exchange, places.at_once = exchange, at_once
+    box = Toolbox(Tools(), places, ENV, str(root))
+    given = {"command": "ls", "folder": "here", "cwd": str(root)}
+    if at_once:
+        with pytest.raises(ToolError, match="here: "):
+            box.use("terminal", given, lambda: False)
+    else:
+        assert box.use("terminal", given, lambda: False)["output"] == "here\n"
 
 
 ALLOWED = ("git status", "git log *", "pytest -q tests/*", "grep * *.txt")

@@ -79,7 +79,11 @@ def test_a_large_file_can_be_read_piece_by_piece(root: Path, places: Places) -> 
 def test_a_line_longer_than_the_limit_is_cut(root: Path, places: Places) -> None:
     (root / "a.txt").write_text("x" * 3_000_000 + "\nnext\n")
     found = read(places, root, "a.txt", most=1_000)
-    assert (found["text"], found["next_offset"]) == ("x" * 1_000, 2)
+    assert (found["text"], found["next_offset"], found["truncated"]) == ("x" * 1_000, 2, True)
+    (root / "one.txt").write_text("x" * 3_000_000)
+    found = read(places, root, "one.txt", most=1_000)
+    assert (found["next_offset"], found["truncated"]) == (None, True), "it is not all of it"
+    assert read(places, root, "one.txt", most=3_000_000)["truncated"] is False
     assert read(places, root, "a.txt", offset=2)["text"] == "next\n"
 
 
@@ -160,6 +164,30 @@ def test_an_example_of_an_env_file_may_be_read(root: Path, places: Places) -> No
     assert read(places, root, ".env.example")["text"] == "TOKEN="
 
 
+def test_what_the_workspace_protects_is_protected(root: Path) -> None:
+    (root / ".env.example").write_text("KEY=real\n")
+    places = Places([(str(root), True)], [".ENV.*"])
+    with pytest.raises(Refused, match="protected"):
+        read(places, root, ".env.example")
+    assert search(places, root, "KEY")["matches"] == []
+
+
+def test_a_refusal_says_what_is_open(tmp_path: Path, root: Path) -> None:
+    for name in ("shared", "gone"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "gone").rmdir()
+    more = [(str(tmp_path / name), False) for name in ("shared", "gone", "file")]
+    places = Places([(str(root), True), *more])
+    with pytest.raises(Refused) as told:
+        read(places, root, "/etc/passwd")
+    assert f"is open, and {tmp_path}/shared; read_roots" in told.value.hint
+    assert f"no folder {tmp_path}/gone, {tmp_path}/file" in told.value.hint
+    with pytest.raises(Refused) as told:
+        write(places, root, f"{tmp_path}/shared/x", "x")
+    assert "only the workspace is open; write_roots" in told.value.hint
+
+
 def test_patch_replaces_what_is_there_once(root: Path, places: Places) -> None:
     (root / "a.txt").write_bytes(b"one\r\ntwo\ntwo\n")
     told = change(places, root, "one", "1")
@@ -176,6 +204,19 @@ def test_patch_replaces_what_is_there_once(root: Path, places: Places) -> None:
     assert (root / "a.txt").read_bytes() == b"1\r\ntwo\ntwo\n"
     assert change(places, root, "two", "2", replace_all=True)["replacements"] == 2
     assert (root / "a.txt").read_bytes() == b"1\r\n2\n2\n"
+
+
+@pytest.mark.parametrize(("there", "old"), [("a\r\nb\r\n", "a\nb"), ("a\nb\n", "a\r\nb")])
+def test_patch_says_that_only_the_ends_of_lines_differ(
+    root: Path, places: Places, there: str, old: str
+) -> None:
+    (root / "a.txt").write_bytes(there.encode())
+    with pytest.raises(ToolError, match="does not stand") as told:
+        change(places, root, old, "x")
+    assert "ends of lines" in told.value.hint
+    with pytest.raises(ToolError) as told:
+        change(places, root, "c", "x")
+    assert "ends of lines" not in told.value.hint
 
 
 def test_patch_does_not_spoil_what_is_not_utf8(root: Path, places: Places) -> None:
@@ -299,6 +340,10 @@ def test_search_narrowed_down(filled: Path, places: Places) -> None:
 
     assert paths("x", glob="*.py") == ["a.py", "sub/b.py", "sub/b.py"]
     assert paths("x", path="sub", glob="*.md") == ["sub/notes.md"]
+    for glob in ("sub/*.md", "./sub/*.md", "sub/**/*.md", "**/sub/*.md", "**/sub/**/notes.md"):
+        assert paths("x", glob=glob) == ["sub/notes.md"], glob
+        assert paths(glob, target="files") == ["sub/notes.md"], glob
+    assert paths("**/*.py", target="files") == ["a.py", "sub/b.py"]
     assert paths("x", path="sub/b.py") == ["sub/b.py", "sub/b.py"]
     assert paths("*.py", target="files") == ["a.py", "sub/b.py"]
     assert paths("*", target="files", path="sub") == ["sub/b.py", "sub/notes.md"]

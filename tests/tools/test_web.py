@@ -73,14 +73,33 @@ def test_search_that_is_not_set_up_says_how(tmp_path: Path) -> None:
     assert "search_command" in told.value.hint
 
 
+def test_what_a_search_command_warns_of_is_no_result(tmp_path: Path) -> None:
+    command = "sh -c 'echo careful >&2; echo []'"
+    assert web(tmp_path, search_command=command).search({"query": "x"})["results"] == []
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
-    [("<html>", "did not answer in JSON"), ('{"x": 1}', "no list"), ("[" * 9_999, "JSON")],
+    [
+        ("<html>", "did not answer in JSON"),
+        ('{"x": 1}', "no list"),
+        ('["x"]', "no list"),
+        ("[" * 9_999, "JSON"),
+    ],
 )
 def test_a_search_that_makes_no_sense(tmp_path: Path, server: Server, body: str, said: str) -> None:
     server.page("/search", body, "application/json")
-    with pytest.raises(ToolError, match=said):
+    with pytest.raises(ToolError, match=said) as told:
         web(tmp_path, search_url=server.url).search({"query": "x"})
+    assert body[:100] in told.value.hint
+
+
+def test_a_search_that_answers_too_much_says_so(tmp_path: Path, server: Server) -> None:
+    server.page("/search", json.dumps(RESULTS), "application/json")
+    with pytest.raises(ToolError, match="more than 50 bytes"):
+        web(tmp_path, search_url=server.url, page_limit=50).search({"query": "x"})
+    with pytest.raises(ToolError, match="more than 50 bytes"):
+        web(tmp_path, search_command="seq 100", page_limit=50).search({"query": "x"})
 
 
 def test_a_search_command_that_fails(tmp_path: Path) -> None:
@@ -138,6 +157,17 @@ def test_a_long_page_is_cut(tmp_path: Path, server: Server) -> None:
     (found,) = tools.extract({"urls": [url], "char_limit": 1_000})["results"]
     assert "[quire: 49,003 characters were cut here]" in found["content"]
     assert found["content"].endswith("end")
+
+
+def test_a_long_page_says_how_much_of_it_is_missing(tmp_path: Path, server: Server) -> None:
+    url = server.page("/a", "<p>" + "x" * 50_000 + "</p>end")
+    tools = web(tmp_path, private_hosts=("127.0.0.1",))
+    (found,) = tools.extract({"urls": [url], "char_limit": 1_000})["results"]
+    assert found["content"].count("[quire:") == 1
+    assert "[quire: 49,005 characters were cut here]" in found["content"]
+    tools = web(tmp_path, private_hosts=("127.0.0.1",), page_limit=40_000)
+    (found,) = tools.extract({"urls": [url], "char_limit": 50_000})["results"]
+    assert found["content"].endswith("x\n[quire: only 40,000 bytes of the page were read]")
 
 
 def test_another_service_reads_the_page(tmp_path: Path, server: Server) -> None:
@@ -199,6 +229,23 @@ def test_what_is_public(address: str) -> None:
 def test_every_address_of_a_name_counts() -> None:
     with pytest.raises(Refused, match=r"two\.example is 10\.0\.0\.1"):
         target("http://two.example/", (), lambda *_: ["93.184.216.34", "10.0.0.1"])
+
+
+@pytest.mark.parametrize("named", ["[::1]:8080", "::1", "[::1]", "LOCALHOST6"])
+def test_a_private_host_is_named_as_in_a_url(named: str) -> None:
+    host = "localhost6" if named.isupper() else "[::1]"
+    assert target(f"http://{host}:8080/", [named], lambda *_: ["::1"]).port == 8080
+
+
+def test_a_private_port_is_not_another_one() -> None:
+    for named in ("[::1]:80", "[::2]:8080"):
+        with pytest.raises(Refused, match="public internet"):
+            target("http://[::1]:8080/", [named], lambda *_: ["::1"])
+
+
+def test_a_wait_without_end_can_be_declared(server: Server) -> None:
+    page = server.page("/a", "there", "text/plain")
+    assert get(server, page, seconds=float("inf")) == "there"
 
 
 def test_a_name_is_looked_up_once(server: Server) -> None:
@@ -335,7 +382,15 @@ def endless(first: bytes) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
+        # It ends where the connection does, and that is us: half a page is not a page.
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half",
+    ],
+)
 def test_a_server_that_never_ends_is_left(server: Server, first: bytes) -> None:
     server.pages["/slow"] = endless(first)
     with pytest.raises(ToolError, match="took too long"):

@@ -262,7 +262,7 @@ def _stale(doc: Document, at: int, expect: str) -> DocumentError:
     now = doc.cells[at]
     gone = [i for i, cell in enumerate(doc.cells) if cell.id == expect]
     moved = f"; the cell that was read is now at index {gone[0]}" if gone else ""
-    named = f" ({now.title})" if now.title else ""
+    named = f" ({now.title!r})" if now.title else ""  # a title could be a sentence of ours
     return DocumentError(
         f"cell {at}{named} changed since it was read: its id is {now.id}, not {expect}{moved}\n"
         f"{_listing(doc, at)}\ncell {at} is now:\n{_text(now)}",

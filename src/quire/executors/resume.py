@@ -130,7 +130,7 @@ def can_resume(kept: Kept) -> bool:
 
 
 def _name(cell: Cell) -> str:
-    return f"cell {cell.id}" + (f" ({cell.title})" if cell.title else "")
+    return f"cell {cell.id}" + (f" ({cell.title!r})" if cell.title else "")
 
 
 def _done(record: CellRecord | None) -> bool:

@@ -160,7 +160,9 @@ def is_ours(output: Mapping[str, Any]) -> bool:
 
 
 def _text(lines: list[tuple[str, str]]) -> str:
-    return "\n".join(["tool calls:", *(f"  {labelled(kind, text)}" for kind, text in lines)])
+    # Further lines of a note stand under its first: none looks like a call that was made.
+    rows = (labelled(kind, text).replace("\n", "\n        ") for kind, text in lines)
+    return "\n".join(["tool calls:", *(f"  {row}" for row in rows)])
 
 
 def _call_json(call: ToolCalled) -> dict[str, Any]:

@@ -24,7 +24,9 @@ _UNSEEN = re.compile(
     "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _BACKSPACES = re.compile("\b")
+_ORDINARY = re.compile(r"[\w./+@~-]*")
 LINE = 2_000  # characters of one line
+LONGEST_NAME = 500
 
 
 def cleaned(text: str) -> str:
@@ -82,6 +84,11 @@ def inline(text: str, limit: int = 200) -> str:
     if len(words) > limit:
         words = f"{words[: limit - 1]}…"
     return json.dumps(words, ensure_ascii=False)
+
+
+def mentioned(name: str) -> str:
+    """A path or a name inside one of our own lines. One of several words could be a sentence."""
+    return name if _ORDINARY.fullmatch(name) else inline(name, LONGEST_NAME)
 
 
 def shortened_line(line: str, limit: int = LINE) -> str:

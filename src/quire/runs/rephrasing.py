@@ -7,7 +7,7 @@ says those as the calls of its tools; a command that no tool does is said to be 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +109,7 @@ _OPTION = re.compile(r" +(?:--([a-z][a-z-]+)|-([a-z]))(?![\w-])")
 _WORD = re.compile(r""" +("[^"]*"|'[^']*'|[^-\s`;,()"'](?:[^\s`;,()]*[^\s`;,().:])?)""")
 # What is another program's is left as it is.
 _ALONE = re.compile(r"\b(?:git|pip|uv|jupyter|jupytext) [^;,`]*|(?<![\w-])--([a-z][a-z-]+)")
+_BREAKS = re.compile("[\x85\u2028\u2029]")  # which some readers take for the end of a line
 _PLACEHOLDER = re.compile(r"[A-Z_]+|…")
 
 
@@ -139,12 +140,16 @@ def hint_for_tools(hint: str) -> str:
 
 def error_text(problem: QuireError) -> str:
     """What could not be done, as an agent is told."""
-    # Below its first line stands what a notebook holds: not ours to rephrase, nor to say as ours.
-    first, _, rest = problem.message.partition("\n")
-    held = f"\n{quoted(rest)}" if rest else ""
-    hint = f"\nhint: {hint_for_tools(plain(problem.hint))}" if problem.hint else ""
+    hint = f"\nhint: {_held(problem.hint, hint_for_tools)}" if problem.hint else ""
     again = "\nTrying again may help." if problem.retryable else ""
-    return f"error ({problem.code}): {for_tools(plain(first))}{held}{hint}{again}"
+    return f"error ({problem.code}): {_held(problem.message, for_tools)}{hint}{again}"
+
+
+def _held(text: str, said: Callable[[str], str]) -> str:
+    """Below its first line stands what a notebook holds: not ours to rephrase or to say as ours."""
+    first, _, rest = text.partition("\n")
+    first = _BREAKS.sub(" ", said(plain(first)))
+    return f"{first}\n{quoted(rest)}" if rest else first
 
 
 def _call(text: str, found: re.Match[str], known: As | None) -> tuple[str, int]:

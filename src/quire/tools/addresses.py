@@ -95,11 +95,12 @@ def target(url: object, private: Sequence[str], lookup: Lookup = resolve) -> Tar
 
 
 def _is_named(host: str, port: int, private: Sequence[str]) -> bool:
-    for pattern in private:
-        low = pattern.lower()
-        if fnmatchcase(f"{host}:{port}", low) or fnmatchcase(host, low):
-            return True
-    return False
+    spelled = [host, f"{host}:{port}"]
+    if ":" in host:  # as it stands in a URL, where brackets are no pattern
+        spelled += [f"[{host}]", f"[{host}]:{port}"]
+    return any(
+        one == low or fnmatchcase(one, low) for low in map(str.lower, private) for one in spelled
+    )
 
 
 def is_public(address: str) -> bool:

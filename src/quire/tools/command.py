@@ -125,12 +125,15 @@ def run_command(
     seconds: float,
     limit: int,
     called_off: Callable[[], bool],
+    *,
+    together: bool = True,
 ) -> dict[str, Any]:
-    """What it printed and how it ended. It and all it started are gone when this returns."""
+    """What it printed and how it ended. It and all it started are gone when this returns.
+    Not `together`: the end of stderr is by itself, under `stderr`."""
     read, write = os.pipe()
     scratch = tempfile.mkdtemp(prefix="quire-command-")
     try:
-        command = ["/bin/sh", "-c", _TOGETHER, "sh", *argv]
+        command = ["/bin/sh", "-c", _TOGETHER, "sh", *argv] if together else [*argv]
         keeper = Keeper(command, scratch, Path(folder), env, stdout=write)
     except (OSError, ValueError) as error:
         os.close(read)
@@ -168,6 +171,7 @@ def run_command(
         "truncated": kept.omitted > 0,
         "duration": round(time.monotonic() - began, 3),
         **({"error": _ended(why, seconds)} if why else {}),
+        **({} if together or end is None else {"stderr": end.stderr}),
     }
 
 

@@ -18,6 +18,7 @@ from .addresses import Lookup, Target, resolve, shown, target
 
 REDIRECTS = 5
 TICK = 0.1
+LONGEST_WAIT = 86_400.0  # seconds for one step of it
 _MOVED = (301, 302, 303, 307, 308)
 
 
@@ -46,7 +47,11 @@ def fetch(
                 answer = _asked(connection, found)
                 moved = answer.getheader("Location") if answer.status in _MOVED else None
                 if moved is None:
-                    return _page(answer, url, limit)
+                    page = _page(answer, url, limit)
+                    if not page.cut and (called_off() or time.monotonic() >= deadline):
+                        # We have cut it off ourselves, which looks as if it had ended.
+                        raise TimeoutError
+                    return page
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise _failed(url, error, deadline, called_off) from error
         url = _next(url, moved)
@@ -80,8 +85,7 @@ def _connected(
     found: Target, deadline: float, called_off: Callable[[], bool]
 ) -> Iterator[http.client.HTTPConnection]:
     """To the address that was judged. It is cut off when time is over, whatever the server does."""
-    left = max(0.001, deadline - time.monotonic())
-    connection = http.client.HTTPConnection(found.host, found.port, timeout=left)
+    connection = http.client.HTTPConnection(found.host, found.port)  # it gets its socket from us
     over = threading.Event()
     sock = _reached(found, deadline, called_off)
     with contextlib.closing(sock):
@@ -111,7 +115,8 @@ def _reached(found: Target, deadline: float, called_off: Callable[[], bool]) -> 
     """The first of its addresses that answers."""
     failed: OSError = OSError("it has no address")
     for address in found.addresses:
-        left = max(0.001, deadline - time.monotonic())
+        left = deadline - time.monotonic()  # the system takes neither 0 nor for ever
+        left = min(max(0.001, left), LONGEST_WAIT)
         try:
             return socket.create_connection((address, found.port), timeout=left)
         except OSError as error:

@@ -30,7 +30,7 @@ def read_file(places: Places, given: Mapping[str, Any], limit: int) -> dict[str,
                 f"{spot.path} has {size:,} bytes; files up to {SCANNED:,} are read",
                 hint="open it in Python and read the part that matters",
             )
-        text, kept, total = _lines(fd, offset, lines, limit, spot.path)
+        text, kept, total, cut = _lines(fd, offset, lines, limit, spot.path)
     more = offset + kept <= total
     return {
         "path": spot.path,
@@ -39,17 +39,17 @@ def read_file(places: Places, given: Mapping[str, Any], limit: int) -> dict[str,
         "lines": kept,
         "total_lines": total,
         "size": size,
-        "truncated": more,
+        "truncated": more or cut,
         "next_offset": offset + kept if more else None,
     }
 
 
-def _lines(fd: int, offset: int, wanted: int, limit: int, path: str) -> tuple[str, int, int]:
-    """The text of the lines, how many they are, and how many the file has."""
+def _lines(fd: int, offset: int, wanted: int, limit: int, path: str) -> tuple[str, int, int, bool]:
+    """The text of the lines, how many they are, how many there are, and whether one is cut."""
     number, kept, size = 1, 0, 0
     parts: list[bytes] = []
     whole_parts = 0  # of those, how many belong to lines that have ended
-    full = open_line = False
+    full = cut = open_line = False
     scanned = 0
     last = b""
     while block := os.read(fd, _BLOCK):
@@ -70,7 +70,7 @@ def _lines(fd: int, offset: int, wanted: int, limit: int, path: str) -> tuple[st
                     else:
                         parts.append(piece[:room])
                         size += len(parts[-1])
-                        full = len(piece) > room
+                        full = cut = len(piece) > room
                         kept += not open_line
                 ended = piece.endswith(b"\n")
                 whole_parts = len(parts) if ended else whole_parts
@@ -81,7 +81,7 @@ def _lines(fd: int, offset: int, wanted: int, limit: int, path: str) -> tuple[st
             open_line = False
         last = block[-1:]
     total = number - 1 if scanned and last == b"\n" else number if scanned else 0
-    return b"".join(parts).decode("utf-8", "replace"), kept, total
+    return b"".join(parts).decode("utf-8", "replace"), kept, total, cut
 
 
 def write_file(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> dict[str, Any]:
@@ -115,9 +115,10 @@ def patch(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> d
         before = _whole_text(spot, limit)
         count = before.count(old)
         if count == 0:
-            raise ToolError(
-                f"the old text does not stand in {spot.path}", hint="read it again: it may differ"
-            )
+            hint = "read it again: it may differ"
+            if _unix(old) in _unix(before):
+                hint = r"only the ends of lines differ: \r\n in one of the two, \n in the other"
+            raise ToolError(f"the old text does not stand in {spot.path}", hint=hint)
         if count > 1 and not given.get("replace_all"):
             raise ToolError(
                 f"the old text stands {count} times in {spot.path}",
@@ -132,6 +133,10 @@ def patch(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> d
         policy.keep(spot, data)
         _replace(spot, data, umask)
     return {"path": spot.path, "replacements": count, "diff": _diff(before, after, spot.path)}
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
 
 
 def _whole_text(spot: Spot, limit: int) -> str:

@@ -75,6 +75,21 @@ class Spot:
     path: str  # the real one, for messages and the record
     status: os.stat_result | None
 
+    @property
+    def is_folder(self) -> bool:
+        return self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
+
+def opened(spot: Spot) -> int:
+    """A descriptor of the folder that a place is; of a file the one that it is in."""
+    if spot.status is None:
+        raise ToolError(f"there is no {spot.path}", hint="check the path")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(spot.name if spot.is_folder else ".", flags, dir_fd=spot.folder)
+    except OSError as error:
+        raise ToolError(f"{spot.path}: {error.strerror}", hint="check the path") from error
+
 
 class Places:
     def __init__(
@@ -84,8 +99,19 @@ class Places:
         closed: Iterable[str] = (),
     ) -> None:
         """`closed` are folders that nothing reaches, wherever they lie."""
-        self.roots = [root for path, writable in roots if (root := _root(path, writable))]
-        self.protected = (*PROTECTED, *(name.lower() for name in protected))
+        self.roots: list[Root] = []
+        self.missing: list[str] = []
+        for path, writable in roots:
+            root = _root(path, writable)
+            if root is None:
+                self.missing.append(path)
+            else:
+                self.roots.append(root)
+        own = tuple(name.lower() for name in protected)
+        self.protected = (*PROTECTED, *own)
+        self.harmless = tuple(
+            name for name in HARMLESS if not any(fnmatchcase(name, one) for one in own)
+        )
         self.closed = tuple(os.path.realpath(path) for path in closed)
 
     @contextlib.contextmanager
@@ -117,11 +143,11 @@ class Places:
 
     def forbids(self, name: str, path: str, *, write: bool) -> bool:
         low = name.lower()
-        if low in HARMLESS:
-            return False
         if write and low in POLICY_FILES:
             return True
-        if any(fnmatchcase(low, pattern) for pattern in self.protected):
+        if low not in self.harmless and any(
+            fnmatchcase(low, pattern) for pattern in self.protected
+        ):
             return True
         return any(path == one or path.startswith(f"{one}/") for one in self.closed)
 
@@ -257,9 +283,13 @@ class _Walk:
 
     def _outside(self) -> Refused:
         key = "write_roots" if self.write else "read_roots"
+        more = [root.path for root in self.places.roots[1:] if root.writable or not self.write]
+        opened = f"the workspace is open, and {', '.join(more)}" if more else ""
+        gone = f"; there is no folder {', '.join(self.places.missing)}"
         return Refused(
             f"{self.said} is outside of what this task may {'write' if self.write else 'read'}",
-            hint=f"only the workspace is open; {key} under [tools] opens more",
+            hint=f"{opened or 'only the workspace is open'}; {key} under [tools] opens more"
+            f"{gone if self.places.missing else ''}",
         )
 
 
@@ -269,6 +299,8 @@ def _root(path: str, writable: bool) -> Root | None:
         status = os.stat(real)
     except OSError:
         return None  # a root that is not there opens nothing
+    if not stat.S_ISDIR(status.st_mode):
+        return None
     return Root(os.path.abspath(path), real, (status.st_dev, status.st_ino), writable)
 
 

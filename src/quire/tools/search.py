@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from ..errors import ToolError
 from .command import bounded_run
 from .files import whole
-from .places import HARMLESS, Places, Spot
+from .places import Places, opened
 
 WORKER = Path(__file__).with_name("searching.py")
 _LONGEST = 10_000  # characters of a pattern
@@ -41,15 +40,15 @@ def search_files(
         "offset": whole(given.get("offset", 0), "offset", least=0),
         "context": min(whole(given.get("context", 0), "context", least=0), 20),
         "protected": places.protected,
-        "harmless": HARMLESS,
+        "harmless": places.harmless,
         "closed": places.closed,
         "parent": os.getpid(),
     }
     path = given.get("path") or "."
     with places.at(path, given.get("cwd")) as spot:
-        fd = _readable(spot)
+        fd = opened(spot)
         try:
-            name = "" if _is_folder(spot) else spot.name
+            name = "" if spot.is_folder else spot.name
             shown = str(path).removeprefix("./").rstrip("/")
             shown = "" if shown == "." else shown
             request = {**wanted, "fd": fd, "file": name, "path": spot.path, "shown": shown}
@@ -70,21 +69,6 @@ def search_files(
     if "error" in told:
         raise ToolError(told["error"], hint="mend the pattern, or the path")
     return told
-
-
-def _readable(spot: Spot) -> int:
-    """The folder to look through; of a file the one that it is in."""
-    if spot.status is None:
-        raise ToolError(f"there is no {spot.path}", hint="check the path")
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(spot.name if _is_folder(spot) else ".", flags, dir_fd=spot.folder)
-    except OSError as error:
-        raise ToolError(f"{spot.path}: {error.strerror}", hint="check the path") from error
-
-
-def _is_folder(spot: Spot) -> bool:
-    return spot.status is not None and stat.S_ISDIR(spot.status.st_mode)
 
 
 def _text(value: object, name: str) -> str:

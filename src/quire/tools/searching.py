@@ -86,7 +86,10 @@ class Search:
         return not any(path == one or path.startswith(one + "/") for one in self.closed)
 
     def fits(self, path: str, name: str, pattern: str) -> bool:
-        return fnmatchcase(path if "/" in pattern else name, pattern.removeprefix("**/"))
+        if "/" not in pattern:
+            return fnmatchcase(name, pattern)
+        pattern = pattern.removeprefix("./")  # `**/` may also stand for no folder at all
+        return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.replace("**/", ""))
 
     def name(self, path: str, name: str) -> None:
         self.files += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from ..config import Tools
 from ..errors import ToolError
-from .places import Places
+from .places import Places, opened
 
 NAMES = (
     "read_file",
@@ -77,14 +76,18 @@ class Toolbox:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
             raise ToolError("timeout must be a number of seconds above 0", hint="timeout=10")
         with self.places.at(given.get("folder") or ".", given.get("cwd")) as spot:
-            if spot.status is None or not stat.S_ISDIR(spot.status.st_mode):
+            if not spot.is_folder:
                 raise ToolError(f"there is no folder {spot.path}", hint="give a folder as cwd")
-            folder = os.path.realpath(spot.path)
-        return run_command(
-            words,
-            folder,
-            self.env,
-            min(float(seconds), settings.seconds),
-            settings.output_limit,
-            called_off,
-        )
+            folder = opened(spot)
+        try:
+            # By its descriptor: by its name it could be another one by now.
+            return run_command(
+                words,
+                f"/proc/self/fd/{folder}",
+                self.env,
+                min(float(seconds), settings.seconds),
+                settings.output_limit,
+                called_off,
+            )
+        finally:
+            os.close(folder)

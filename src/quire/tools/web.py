@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from ..config import Tools
 from ..errors import QuireError, ToolError
-from .addresses import Lookup, parsed, resolve, shown, target
+from .addresses import PORTS, Lookup, parsed, resolve, shown, target
 from .command import bounded_run, run_command
 from .fetch import Page, fetch
 from .files import whole
@@ -45,14 +45,19 @@ class Web:
         if settings.search_command:
             said = self._command(settings.search_command, "query", query, str(limit))
         elif settings.search_url:
-            said = self._endpoint(_search_address(settings.search_url, query)).text
+            said = self._endpoint(_search_address(settings.search_url, query))
         else:
             raise ToolError(
                 "no search is set up in this workspace",
                 hint='set search_url = "http://127.0.0.1:8888", the address of a SearXNG, or'
                 " search_command under [tools]",
             )
-        return {"query": query, "results": _results(said)[:limit]}
+        if said.cut:
+            raise ToolError(
+                f"the search answered with more than {settings.page_limit:,} bytes",
+                hint="page_limit under [tools] is the limit",
+            )
+        return {"query": query, "results": _results(said.text)[:limit]}
 
     def extract(self, given: Mapping[str, Any]) -> dict[str, Any]:
         urls = given.get("urls")
@@ -66,7 +71,7 @@ class Web:
             one: dict[str, Any] = {"url": url, "title": "", "content": "", "error": None}
             try:
                 title, text = self._page(url, most)
-                one |= {"title": title, "content": cut(text, most)}
+                one |= {"title": title, "content": text}
             except QuireError as error:
                 if len(urls) == 1:
                     raise
@@ -81,8 +86,8 @@ class Web:
             # Somebody else goes there, but not on our behalf to what we may not reach.
             target(address, settings.private_hosts, self.lookup)
         if settings.extract_command:
-            return "", self._command(settings.extract_command, "url", address)
-        if settings.extract_url:
+            page = self._command(settings.extract_command, "url", address)
+        elif settings.extract_url:
             page = self._endpoint(_filled(settings.extract_url, "url", address))
         else:
             page = fetch(
@@ -93,9 +98,10 @@ class Web:
                 called_off=self.called_off,
                 lookup=self.lookup,
             )
-        if "html" in page.kind:
-            return self._read(page, most)
-        return "", page.text
+        title, text = self._read(page, most) if "html" in page.kind else ("", cut(page.text, most))
+        if page.cut:
+            text += f"\n[quire: only {settings.page_limit:,} bytes of the page were read]"
+        return title, text
 
     def _read(self, page: Page, most: int) -> tuple[str, str]:
         """The title and the text of a page, in a process that ends when it takes too long."""
@@ -121,7 +127,7 @@ class Web:
     def _endpoint(self, address: str) -> Page:
         """What the workspace itself names may be anywhere; where it leads to may not."""
         parts = urlsplit(address)
-        host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
+        host = f"{parts.hostname}:{parts.port or PORTS.get(parts.scheme)}"
         return fetch(
             address,
             private=(*self.settings.private_hosts, host),
@@ -131,7 +137,7 @@ class Web:
             lookup=self.lookup,
         )
 
-    def _command(self, template: str, name: str, value: str, limit: str = "") -> str:
+    def _command(self, template: str, name: str, value: str, limit: str = "") -> Page:
         """Each word of the template is one argument, whatever is put into it: no shell."""
         # What begins with a dash would be an option of the command.
         value = f" {value}" if value.startswith("-") else value
@@ -141,12 +147,19 @@ class Web:
         ]
         settings = self.settings
         done = run_command(
-            words, self.folder, self.env, settings.seconds, settings.page_limit, self.called_off
+            words,
+            self.folder,
+            self.env,
+            settings.seconds,
+            settings.page_limit,
+            self.called_off,
+            together=False,  # what it warns of is no part of what it found
         )
         if done["exit_code"] != 0:
             why = done.get("error") or f"it ended with {done['exit_code']}"
-            raise ToolError(f"{words[0]}: {why}", hint=done["output"][-500:].strip())
-        return str(done["output"])
+            told = str(done.get("stderr") or done["output"])
+            raise ToolError(f"{words[0]}: {why}", hint=told[-500:].strip())
+        return Page("", "text/plain", done["output"], done["truncated"])
 
 
 def _search_address(address: str, query: str) -> str:
@@ -166,14 +179,16 @@ def _results(said: str) -> list[dict[str, str]]:
     except (ValueError, RecursionError):
         raise ToolError(
             "the search did not answer in JSON",
-            hint="a SearXNG needs `json` among its search.formats",
+            hint=f"it said {said[:200]!r}; a SearXNG needs `json` among its search.formats",
         ) from None
     for name in ("data", "web", "results"):
         if isinstance(told, dict) and name in told:
             told = told[name]
-    if not isinstance(told, list):
-        raise ToolError("the search gave no list of results", hint="check search_url")
-    return [_result(one) for one in told if isinstance(one, dict)]
+    rows = told if isinstance(told, list) else [told]
+    found = [_result(one) for one in rows if isinstance(one, dict)]
+    if not isinstance(told, list) or (rows and not found):
+        raise ToolError("the search gave no list of results", hint=f"it said {said[:200]!r}")
+    return found
 
 
 def _result(one: Mapping[str, Any]) -> dict[str, str]:

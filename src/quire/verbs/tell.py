@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import DocumentError, UsageError
 from ..runs.answering import Answered, answer_of
 from ..runs.excerpt import Whole
+from ..runs.quoting import mentioned
 from ..runs.record import CellRecord, Record
 from ..runs.steps import Say, Step, as_tool
 from ..runs.teller import Limits
@@ -27,6 +28,7 @@ from .session import named
 
 BLOCK = 1 << 20
 SHOWN = 10  # executions that a refusal names
+NAMES = 50  # results that one names
 
 
 def tell(
@@ -45,6 +47,12 @@ def tell(
     return tell_found(found, cell, stream, lines, result, limits=limits, say=say)
 
 
+def _some(names: Iterable[str]) -> str:
+    shown = [mentioned(name) for name in names]
+    more = f", and {len(shown) - NAMES} more" if len(shown) > NAMES else ""
+    return f"{', '.join(shown[:NAMES])}{more}" if shown else "none"
+
+
 def tell_found(
     found: Found,
     cell: str = "",
@@ -59,7 +67,7 @@ def tell_found(
     if result and result not in record.results:
         raise UsageError(
             f"the run has no result {result!r}",
-            hint=f"it has: {', '.join(record.results) or 'none'}",
+            hint=f"it has: {_some(record.results)}",
         )
     one = cell_of(record, cell) if cell else None
     if stream or lines:

@@ -40,6 +40,14 @@ NOTED = 10  # lines of a note
 REFUSALS = 5
 
 
+def noted(text: str, margin: str = "") -> str:
+    """No line of a note looks like one of ours; the first few, and the record has all."""
+    rows = plain(text).strip().split("\n")
+    under = "\n" + margin + " " * len("note: ")
+    more = [f"… {len(rows) - NOTED:,} more lines"] if len(rows) > NOTED else []
+    return f"{margin}note: {under.join([*rows[:NOTED], *more])}"
+
+
 class Progress:
     """A context: while it lasts, the bar goes on though nothing happens."""
 
@@ -111,17 +119,9 @@ class Progress:
         elif isinstance(event, ToolCalled) and event.refused:
             self._refused(event)
         elif isinstance(event, NoteAdded):
-            self._note(plain(event.text).strip())
+            self._say(noted(event.text, "    "), "dim")
         else:
             self._draw()
-
-    def _note(self, text: str) -> None:
-        """No line of it looks like one of ours; the first few, and the record has all."""
-        rows = text.split("\n")
-        shown = [f"          {row}" for row in rows[:NOTED]]
-        if len(rows) > NOTED:
-            shown.append(f"          … {len(rows) - NOTED:,} more lines")
-        self._say("\n".join(["    note: " + shown[0].lstrip(), *shown[1:]]), "dim")
 
     def _refused(self, event: ToolCalled) -> None:
         """The first few; the record has all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import UsageError
-from ...runs.quoting import EXPLAINED, inline, quoted
+from ...runs.quoting import EXPLAINED, inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
 from ...runs.summary import one_line, took
 from ...runs.telling import Told
@@ -66,8 +66,8 @@ def _told(found: list[str], warnings: tuple[str, ...]) -> Told:
 
 
 def _hit(hit: Hit) -> str:
-    by = f"  by {one_line(hit.by)}" if hit.by else ""
-    head = f"{hit.run_id}  {hit.outcome}  {took(hit.duration)}  {one_line(hit.task)}{by}"
+    by = f"  by {mentioned(hit.by)}" if hit.by else ""
+    head = f"{hit.run_id}  {hit.outcome}  {took(hit.duration)}  {mentioned(hit.task)}{by}"
     rows = [head, f"  {inline(hit.summary, SNIPPET)}{_by(hit)}"] if hit.summary else [head]
     for spot in hit.spots:
         cell = f" of cell {one_line(spot.cell)}" if spot.cell else ""
@@ -88,7 +88,7 @@ def _alike(one: Alike) -> str:
         return "\n".join([*rows, "  no later run of it has passed"])
     rows.append(f"  what passed next: run_show(run={fix.run_id!r})")
     rows += [
-        f"  parameter {one_line(name)}: {inline(repr(old))} became {inline(repr(new))}"
+        f"  parameter {mentioned(name)}: {inline(repr(old))} became {inline(repr(new))}"
         for name, (old, new) in fix.parameters.items()
     ]
     return "\n".join([*rows, quoted(fix.diff)] if fix.diff else rows)
@@ -100,4 +100,4 @@ def _running(ws: Workspace, task: str, query: str) -> Iterator[str]:
         known = " ".join(str(found[key] or "") for key in ("run_id", "task", "title"))
         wanted = all(word in known.casefold() for word in query.casefold().split())
         if found["outcome"] == "running" and task in ("", found["task"]) and wanted:
-            yield f"{found['run_id']}  running  {one_line(found['task'] or '')}"
+            yield f"{found['run_id']}  running  {mentioned(found['task'] or '')}"

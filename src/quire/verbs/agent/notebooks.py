@@ -12,8 +12,9 @@ from ...document.lint import Finding, lint
 from ...document.model import Cell, Document
 from ...errors import DocumentError, UsageError
 from ...runs.printed import plain, visible
-from ...runs.quoting import MARK
+from ...runs.quoting import LONGEST_NAME, MARK, inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
+from ...runs.summary import one_line
 from ...runs.telling import Told
 from ...workspace import Workspace
 from ..edit import Edit, edit, stale_in_sessions
@@ -47,15 +48,15 @@ def create(
     made = new(ws, task_description, path=inside(ws, path) if path is not None else None)
     name = ws.named(made.path)
     by = "a model" if made.drafted_by == "model" else "rules"
-    lines = [f"created {name}, drafted by {by}"]
+    lines = [f"created {mentioned(name)}, drafted by {by}"]
     if made.note:
         lines.append(f"note: {plain(for_tools(made.note))}")
     lines += [
-        f"waits for you: cell {one.index} ({one.cell_id}): {plain(one.what)}"
+        f"waits for you: cell {one.index} ({one.cell_id}): {one_line(one.what)}"
         for one in made.waiting
     ]
     if made.waiting:
-        lines.append(f'next: notebook_edit(path="{name}", cell="…", new_source="…")')
+        lines.append(f'next: notebook_edit(path={_path(name)}, cell="…", new_source="…")')
     return texts.above("\n".join(lines), listing(ws, caller, name))
 
 
@@ -68,23 +69,29 @@ def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) 
     document = source.document
     remember(ws, caller, source.path, document)
     chosen = range(len(document.cells)) if cells is None else places(document, cells)
-    lines = [f"{ws.named(source.path)}: {len(document.cells)} cells"]
-    lines += [f"parameter {plain(str(p))}" for p in params.declared(document)]
+    name = ws.named(source.path)
+    lines = [f"{mentioned(name)}: {len(document.cells)} cells"]
+    if declared := params.declared(document):
+        lines.append("parameters:\n" + "\n".join(quoted(str(one)) for one in declared))
     lines += findings(lint(document))
-    for name, behind in stale_in_sessions(ws, source.path, document).items():
-        lines.append(f"session {name} is open on it{_stale(behind)}")
+    for session, behind in stale_in_sessions(ws, source.path, document).items():
+        lines.append(f"session {session} is open on it{_stale(behind)}")
     for at in chosen:
         lines.append(cell_text(document.cells[at], at))
-    rest = f'notebook_read(path="{ws.named(source.path)}", cells="…")'
+    rest = f'notebook_read(path={_path(name)}, cells="…")'
     return Told(texts.bounded(lines, rest))
 
 
 def cell_text(cell: Cell, at: int) -> str:
-    tags = f"  tags: {', '.join(cell.tags)}" if cell.tags else ""
-    head = f"[{at}] {cell.kind} {cell.id}  {cell.title}{tags}"
-    return (
-        f"{plain(head).rstrip()}\n{_marked(cell.source)}" if cell.source else plain(head).rstrip()
-    )
+    title = f"  {inline(cell.title)}" if cell.title else ""
+    tags = f"  tags: {', '.join(map(mentioned, cell.tags))}" if cell.tags else ""
+    head = f"[{at}] {cell.kind} {cell.id}{title}{tags}"
+    return f"{head}\n{_marked(cell.source)}" if cell.source else head
+
+
+def _path(name: str) -> str:
+    """As the argument of a call."""
+    return inline(name, LONGEST_NAME)
 
 
 def _marked(source: str) -> str:
@@ -108,7 +115,7 @@ def places(document: Document, what: str) -> list[int]:
 
 def findings(found: list[Finding]) -> list[str]:
     lines = [
-        f"{one.kind}: cell {one.index} ({one.cell_id}), line {one.line}: {plain(one.message)}"
+        f"{one.kind}: cell {one.index} ({one.cell_id}), line {one.line}: {one_line(one.message)}"
         for one in found[: texts.SHOWN]
     ]
     if len(found) > texts.SHOWN:
@@ -157,22 +164,22 @@ def _told(ws: Workspace, done: Edit) -> str:
     edited = done.edited
     name = ws.named(done.path)
     if not edited.diff:
-        return f"unchanged: {name} already says that"
-    lines = [f"edited {name}"]
+        return f"unchanged: {mentioned(name)} already says that"
+    lines = [f"edited {mentioned(name)}"]
     if edited.cell_id:
-        lines = [f"edited {name}: cell {edited.index} is now {edited.cell_id}"]
+        lines = [f"edited {mentioned(name)}: cell {edited.index} is now {edited.cell_id}"]
     if edited.replaced:
         lines.append(f"replaced {edited.replaced} times")
     lines.append(_marked(edited.diff.rstrip("\n")))
     lines += findings(list(done.findings))
     for session, behind in done.stale.items():
         lines.append(f"session {session} is open on it{_stale(behind)}")
-    return texts.bounded(lines, f'notebook_read(path="{name}")')
+    return texts.bounded(lines, f"notebook_read(path={_path(name)})")
 
 
 def _stale(behind: Any) -> str:
     if not behind:
         return ""
-    shown = [f"cell {at}: {plain(why)}" for at, _, why in behind[: texts.SHOWN]]
+    shown = [f"cell {at}: {inline(why)}" for at, _, why in behind[: texts.SHOWN]]
     more = f", and {len(behind) - len(shown)} more" if len(behind) > len(shown) else ""
     return f"; stale there: {'; '.join(shown)}{more}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...runs.quoting import mentioned
 from ...runs.rephrasing import for_tools
 from ...runs.summary import one_line
 from ...runs.telling import Told
@@ -24,15 +25,15 @@ def commit(
 ) -> Told:
     done = make(ws, [inside(ws, path)], message, branch=branch, push=push)
     if done.commit is None:
-        first = f"nothing to commit: {path} is in the current commit as it is"
+        first = f"nothing to commit: {mentioned(path)} is in the current commit as it is"
     else:
         new = " (new)" if done.created else ""
         first = f"committed {done.commit[:10]} on {one_line(done.branch)}{new}"
         first += f", pushed to {one_line(done.pushed)}" if done.pushed else ", not pushed"
-    lines = [first, *(f"  {one_line(name)}" for name in done.paths)]
+    lines = [first, *(f"  {mentioned(name)}" for name in done.paths)]
     lines += [f"warning: {one_line(for_tools(warning))}" for warning in done.warnings]
     lines += [
-        f"{found.kind}: {one_line(name)}, cell {found.index}, line {found.line}: "
+        f"{found.kind}: {mentioned(name)}, cell {found.index}, line {found.line}: "
         f"{one_line(found.message)}"
         for name, found in done.findings[: texts.SHOWN]
     ]
@@ -61,7 +62,7 @@ def pr(
     if found.url:
         lines.append(one_line(found.url))
     for task in done.tasks:
-        name = one_line(task.file.path)
+        name = mentioned(task.file.path)
         if task.file.new is None:
             lines.append(f"  {name}: removed")
         elif task.ran is None or task.verdict is None:

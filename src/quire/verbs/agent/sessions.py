@@ -10,7 +10,7 @@ from ...errors import DocumentError, UsageError
 from ...executors.given import Given
 from ...runs.events import Event
 from ...runs.printed import plain
-from ...runs.quoting import quoted
+from ...runs.quoting import inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
 from ...runs.summary import took
 from ...runs.telling import StaleCell, Told, tell_cells
@@ -68,8 +68,8 @@ def _open(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     also = f"\nalso open on it: {', '.join(others)}" if others else ""
     step = f'notebook_session(action="exec", session="{info.name}", cells="all")'
     return Told(
-        f"session {info.name} is open on {info.task} (epoch {info.epoch}); nothing has run yet"
-        f"{also}\nNext: {step}"
+        f"session {info.name} is open on {mentioned(info.task)} (epoch {info.epoch}); "
+        f"nothing has run yet{also}\nNext: {step}"
     )
 
 
@@ -93,7 +93,7 @@ def _opened(ws: Workspace, caller: Caller, given: dict[str, Any]) -> tuple[str, 
         open_on = [s for s in sessions.sessions(ws) if (ws.root / s.task).resolve() == path]
         if not open_on:
             info = sessions.open_session(ws, name, given.get("parameters"))
-            return info.name, f"opened session {info.name} on {info.task}"
+            return info.name, f"opened session {info.name} on {mentioned(info.task)}"
     if "parameters" in given:
         raise UsageError(
             "the session is open, with the parameters it was given then",
@@ -199,7 +199,7 @@ def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = live.session.name
     event, states = sessions.rewind(ws, name, str(given["cell"]))
     left = len(live.session.executions)
-    behind = [f"stale: [{s.index}] {plain(s.reason)}" for s in states if s.state == "stale"]
+    behind = [f"stale: [{s.index}] {inline(s.reason)}" for s in states if s.state == "stale"]
     first = f"session {name} is as it was before #{event.order}; {left} executions stand"
     return Told("\n".join([first, NOT_UNDONE, *behind[: texts.SHOWN]]))
 
@@ -231,9 +231,9 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     made = make_task(ws, live.session.name, target, stop, force=bool(given.get("force")))
     if made.path is None:
         return Told(
-            f"not written: {plain(made.difference)}\nthe clean run is {made.run_id}", (), True
+            f"not written: {inline(made.difference, 500)}\nthe clean run is {made.run_id}", (), True
         )
-    written = f"{ws.named(made.path)}, as the clean run {made.run_id} saw it too"
+    written = f"{mentioned(ws.named(made.path))}, as the clean run {made.run_id} saw it too"
     if made.outcome != "ok":
         return Told(
             f"written, but it fails, in the session and in a clean kernel: {written}\n"
@@ -263,9 +263,8 @@ def _list(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     lines = []
     for one in sessions.sessions(ws):
         idle = "" if one.idle is None else f"  idle {took(one.idle)}"
-        lines.append(
-            f"{one.name}  {one.state}  epoch {one.epoch}  {one.ran} ran{idle}  {plain(one.task)}"
-        )
+        state = f"{one.state}  epoch {one.epoch}  {one.ran} ran{idle}"
+        lines.append(f"{one.name}  {state}  {mentioned(one.task)}")
         lines += [
             f"  {plain(for_tools(note))}"
             for note in (one.warning, one.lost and f"its state is gone: {one.lost}")

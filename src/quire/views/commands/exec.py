@@ -27,7 +27,7 @@ from ...runs.events import (
 from ...runs.printed import plain
 from ...runs.summary import took
 from ..cli import App, calling_off, emit_json
-from ..progress import COLOUR
+from ..progress import COLOUR, noted
 from .records import output_text
 
 
@@ -157,7 +157,7 @@ def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
     elif isinstance(event, ToolCalled) and event.refused:
         term.err(term.paint(called(event), "yellow", on_err=True))
     elif isinstance(event, NoteAdded):
-        term.err(term.paint(f"note: {plain(event.text)}", "dim", on_err=True))
+        term.err(term.paint(noted(event.text), "dim", on_err=True))
     elif isinstance(event, Warned):
         term.err(term.paint(f"warning: {plain(event.message)}", "yellow", on_err=True))
     elif isinstance(event, OutputCut):
