@@ -15,6 +15,7 @@ from quire.runs.events import Asked, CellError, NoteAdded
 from quire.runs.htmltables import markdown_table
 from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import CellRecord, Record, Result, RunError
+from runs.made_records import made, shown
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and more").decode()
 NASTY = st.one_of(
@@ -138,6 +139,14 @@ def test_a_file_that_was_cut_off_anywhere_still_tells_what_was_done(
     cut = loads(page.text[: head + int(part * (len(page.text) - head))], page.files.get)
     done = [c for c in cut.cells if c.kind == "code"][:-1]
     assert [c for c in whole.cells if c.kind == "code"][: len(done)] == done
+
+
+def test_json_that_was_cut_off_is_text() -> None:
+    record = made(shown(application__json={"a": ["b" * 20]}))
+    page = logbook.dumps(record)
+    cut = loads(page.text[: page.text.index("b" * 20) + 9], page.files.get)
+    (output,) = cut.cells[0].outputs
+    assert output["data"] == {"text/plain": '{\n  "a": [\n    "bbbbbbbbb'}
 
 
 def test_lines_of_a_cell_of_a_table_stay_apart() -> None:

@@ -245,7 +245,7 @@ def _output(
         case "table":
             return _displayed({"text/markdown": text})
         case "json":
-            return _displayed({"application/json": json.loads(text)})
+            return _displayed(_json(text))
         case "latex":
             return _displayed({"text/latex": text})
         case "result":
@@ -253,6 +253,14 @@ def _output(
             data = {"text/plain": text}
             return _displayed(data) | {"output_type": "execute_result", "execution_count": count}
     return _displayed({"text/plain": text})
+
+
+def _json(text: str) -> dict[str, Any]:
+    """A text that was cut off, or edited by hand, is shown as what it is."""
+    try:
+        return {"application/json": json.loads(text)}
+    except ValueError:
+        return {"text/plain": text}
 
 
 def _displayed(data: dict[str, Any]) -> dict[str, Any]:
