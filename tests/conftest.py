@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import nbdime_environment
 from scratch import Scratch
+
+# The same examples each time: a change is judged by what it changes. `make torture` looks for more.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 # Neither the keys nor the git configuration of whoever runs the tests: kernels and commands started
 # by tests inherit these.
