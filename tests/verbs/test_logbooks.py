@@ -348,3 +348,14 @@ def test_steps_in_another_kernel_have_a_world_of_their_own(root: Path) -> None:
     (root / "y.md").write_text("```python kernel=nowhere\nx\n```\n")
     with pytest.raises(QuireError, match="nowhere"):
         run(ws, "y.md")
+
+
+def test_both_kernels_of_a_task_may_call(root: Path) -> None:
+    call = "from quire.runtime import note, read_file\nnote(read_file('said.txt')['content'])\n"
+    (root / "said.txt").write_text("it is there")
+    (root / "x.md").write_text(
+        f"```python\n{call}```\n\n```python kernel=python3\n{call}```\n\n```python\n{call}```\n"
+    )
+    record = run(workspace(root), "x.md")
+    assert (record.outcome, [note.text for note in record.notes]) == ("ok", ["1|it is there"] * 3)
+    assert not [call for call in record.tool_calls if call.refused]
