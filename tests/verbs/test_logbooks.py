@@ -338,6 +338,28 @@ def test_sql_and_shell_steps(root: Path) -> None:
     assert "| O'Brien; x |" in page(ws, record)
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "stays"),
+    [
+        ("create table t (a)", "select count(*) as n from t", False),
+        ("create temp table t (a)", "select count(*) as n from t", True),
+        ("pragma user_version = 3; pragma foreign_keys = on", "pragma foreign_keys", True),
+        ("attach ':memory:' as o; create table o.t (a)", "select count(*) as n from o.t", True),
+    ],
+)
+def test_a_file_of_sqlite_is_open_for_longer_than_a_step_only_where_it_must(
+    root: Path, first: str, then: str, stays: bool
+) -> None:
+    (root / "quire.toml").write_text('sql = "sqlite:///x.db"\n')
+    look = "from pathlib import Path\nfds = Path('/proc/self/fd').iterdir()\n"
+    look += "print(any(fd.resolve().name == 'x.db' for fd in fds))\n"
+    (root / "x.md").write_text(
+        f"```sql\n{first}\n```\n\n```python\n{look}```\n\n```sql into=rows\n{then}\n```\n\n"
+        "```python\nprint(len(rows))\n```\n"
+    )
+    assert out(run(workspace(root), "x.md")) == f"{stays}\n1\n"
+
+
 def test_steps_in_another_kernel_have_a_world_of_their_own(root: Path) -> None:
     (root / "x.md").write_text(
         "```python\nx = 1\n```\n\n```python kernel=python3\nprint('x' in globals())\ny = 2\n```\n\n"
