@@ -173,11 +173,35 @@ def test_a_step_is_called_after_the_heading_above_it() -> None:
         ("---\n- a\n---\n", "a list"),
         ("---\nparameters: 3\n---\n", "line 2 "),
         ("---\nenv: {9A: x}\n---\n", "variable"),
+        ("---\na: 1\nparameter: {b: 1}\n---\n", "line 3 .*`parameter` .*is parameters meant"),
+        ("---\nparams: {b: 1}\n---\n", "is parameters meant"),
+        ("---\nParameters: {b: 1}\n---\n", "is parameters meant"),
+        ("---\nENV: [A]\n---\n", "is env meant"),
+        ("---\nvariable: [A]\n---\n", "is variables meant"),
+        ("---\ndependency: [six]\n---\n", "is dependencies meant"),
+        ("---\nrequire-python: '>=3.11'\n---\n", "is requires-python meant"),
     ],
 )
 def test_what_is_refused_says_where(text: str, said: str) -> None:
     with pytest.raises(DocumentError, match=said):
         read(text)
+
+
+def test_keys_of_its_own_are_left_alone() -> None:
+    own = [
+        "title",
+        "author",
+        "tags",
+        "kernel",
+        "description",
+        "hyperparameters",
+        "partners",
+        "variants",
+        "version",
+    ]
+    text = "".join(f"{name}: 1\n" for name in own)
+    read(f"---\n{text}parameters: {{a: 1}}\nparameter: of the other system\n---\n")
+    read("---\nrequires_python: '>=3.11'\ndependencies: [six]\n---\n")
 
 
 def test_front_matter_that_multiplies_is_refused() -> None:
