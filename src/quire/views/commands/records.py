@@ -265,7 +265,6 @@ def as_data(found: Found) -> dict[str, Any]:
         "parent": record.parent,
         "request": record.request,
         "sources": dict(record.plan.get("sources") or {}),
-        "logbook": str(record.plan.get("logbook", "")),
         "changes": {
             cell.id: dict(cell.metadata["changed"])
             for cell in record.cells
