@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -110,6 +111,43 @@ def test_the_record_lies_by_day_and_uuid_and_reads_as_the_run(root: Path) -> Non
     assert found.archived is not None
     assert found.record.request == "Please greet World"
     assert not verify_run(ws, record.run_id).findings
+
+
+def test_a_run_is_named_by_its_record_and_uuid_too(root: Path) -> None:
+    ws = workspace(root)
+    record = run(ws, name="Ada")
+    for name in (record.plan["logbook"], record.uuid, record.uuid.upper()):
+        found = find(ws, name)
+        assert (found.record.run_id, found.folder is None) == (record.run_id, False)
+
+
+def test_where_there_is_only_the_record_it_is_read_and_that_is_said(
+    root: Path, tmp_path: Path
+) -> None:
+    record = run(workspace(root), name="Ada")
+    clone = tmp_path / "clone"
+    shutil.copytree(root / "logbooks", clone / "logbooks")
+    ws = workspace(clone)
+    found = find(ws, record.plan["logbook"])
+    assert (found.record.outcome, found.folder) == (record.outcome, None)
+    assert out(found.record) == out(record) == "Hello, Ada!\n"
+    assert found.record.parameters == {"name": "Ada"}
+    assert "no proof" in found.record.warnings[0]
+    assert record.outcome == "paused"
+    with pytest.raises(UsageError, match="only the record"):
+        taking_up.prepare(ws, record.plan["logbook"], decision="run")
+    # Of another run with that id it says nothing.
+    other = run(ws, name="Bob")
+    page = clone / record.plan["logbook"]
+    page.write_text(page.read_text().replace(record.run_id, other.run_id))
+    assert find(ws, record.uuid).record.parameters == {"name": "Ada"}
+
+
+@pytest.mark.parametrize("name", ["logbooks/templates/GREET.md", "nothing.md", "../out.md"])
+def test_what_is_no_record_names_no_run(root: Path, name: str) -> None:
+    (root.parent / "out.md").write_text("---\nuuid: x\nexecuted_at: 2026-01-01T00:00:00\n---\n")
+    with pytest.raises(QuireError, match=r"there is no run|not the record"):
+        find(workspace(root), name)
 
 
 def test_a_run_with_parameters_by_default_is_verified(root: Path) -> None:

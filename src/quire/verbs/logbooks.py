@@ -8,6 +8,7 @@ end the whole is written anew.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..document.formats import LOGBOOK
-from ..errors import QuireError, StorageError, UsageError
+from ..errors import DocumentError, QuireError, StorageError, UsageError
 from ..runs import logbook
 from ..runs.events import (
     Asked,
@@ -30,6 +31,8 @@ from ..runs.record import Fold, Record, Result
 from ..store.files import disk, write_atomic
 from ..workspace import Workspace
 from .templates import folder
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(slots=True)
@@ -157,6 +160,34 @@ def catch_up(ws: Workspace, record: Record) -> None:
             write(path, record)
     except (QuireError, OSError):
         return  # the journal still has it all
+
+
+def written(ws: Workspace, name: str) -> Path | None:
+    """The record that is named, by its path or the uuid of its run; None where there is none."""
+    if name.lower().endswith(LOGBOOK):
+        path = (ws.cwd / name).resolve()
+        return path if path.is_relative_to(ws.root.resolve()) and path.is_file() else None
+    if _UUID.fullmatch(name):
+        return next((folder(ws) / "runs").glob(f"*/{name.lower()}.md"), None)
+    return None
+
+
+def read(ws: Workspace, path: Path) -> Record:
+    """The record that a file holds, by nothing but that file and the pictures beside it."""
+    from ..runs.logbook_reading import loads
+
+    def beside(name: str) -> bytes | None:
+        try:
+            return (path.parent / name).read_bytes()
+        except OSError:
+            return None
+
+    with disk(str(path)):
+        data = path.read_bytes()
+    try:
+        return loads(data.decode("utf-8", "replace"), beside)
+    except DocumentError as error:
+        raise DocumentError(f"{ws.named(path)}: {error}", hint=error.hint) from error
 
 
 def _head(path: Path) -> str:
