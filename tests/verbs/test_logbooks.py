@@ -170,6 +170,28 @@ def test_a_run_with_parameters_by_default_is_verified(root: Path) -> None:
     assert "the notebook sets 3, the record has 2" in found
 
 
+@pytest.mark.parametrize(("kind", "value"), [("str", "hidden-4711"), ("int", "47114711")])
+def test_a_run_with_a_secret_in_its_steps_is_verified(root: Path, kind: str, value: str) -> None:
+    """What the steps were is not known where it stands, which is said; the others are compared."""
+    (root / ".env").write_text(f"KEY={value}\n")
+    (root / "s.md").write_text(
+        f"---\nparameters:\n  key: {{type: {kind}}}\n---\n# With {{key}}\n\n"
+        "```python\nprint('{key}')\n```\n\n```python\nprint('all is well')\n```\n"
+    )
+    ws = workspace(root)
+    record = run(ws, "s.md", key=int(value) if kind == "int" else value)
+    checked = verify_run(ws, record.run_id)
+    assert not checked.findings
+    assert any("a masked value" in note for note in checked.notes)
+    (folder,) = root.glob(f".quire/archive/runs/*/*/*/{record.run_id}")
+    told = json.loads((folder / "record.json").read_text())
+    shown = (folder / "notebook.ipynb").read_text()
+    forged = json.loads(shown.replace("print('all is well')", "print('all is lost')"))
+    source = ("source.md", (folder / "source.md").read_bytes())
+    found = [one.what for one in agreement(told, forged, source, __version__, [])]
+    assert "its code is not what source.md says" in found
+
+
 def test_what_lacks_is_asked_for_at_once(root: Path) -> None:
     (root / "x.md").write_text(
         "---\nparameters:\n  n: {type: int}\n  mood: {choices: [calm, merry]}\n"
