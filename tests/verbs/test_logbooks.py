@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -369,6 +370,28 @@ def test_a_uuid_that_exists_is_refused(root: Path) -> None:
         run(workspace(root), errand=Errand(uuid=record.uuid), name="x")
     with pytest.raises(UsageError, match="no uuid"):
         run(workspace(root), errand=Errand(uuid="../x"), name="x")
+
+
+def test_a_uuid_is_that_of_one_run_whatever_its_task(root: Path) -> None:
+    (root / "t.py").write_text("# %%\nprint(1)\n")
+    ws, chosen = workspace(root, "run"), "11111111-2222-4333-8444-555555555555"
+    first = run(ws, "t.py", errand=Errand(uuid=chosen.upper()))
+    assert first.uuid == chosen
+    for task, values in (("t.py", {}), ("GREET", {"name": "x"})):
+        with pytest.raises(UsageError, match=first.run_id):
+            run(ws, task, errand=Errand(uuid=chosen), **values)
+    with pytest.raises(UsageError, match="there is a run with the uuid"):
+        run(ws, "t.py", errand=Errand(uuid=run(ws, "t.py").uuid))
+
+
+def test_of_two_runs_with_one_uuid_at_the_same_moment_one_is_refused(root: Path) -> None:
+    ws, errand = workspace(root, "run", "run"), Errand(uuid=str(uuid4()))
+    both = [NotebookExecutor("GREET", {"name": n}, workspace=ws, errand=errand) for n in "ab"]
+    assert drained(both[0]).outcome == "ok"
+    with pytest.raises(UsageError, match=both[0].run_id):
+        drained(both[1])
+    assert len(list((root / ".quire" / "runs").iterdir())) == 1
+    assert "Hello, a!" in (root / str(both[0].record.plan["logbook"])).read_text()
 
 
 def test_a_record_is_no_template(root: Path) -> None:

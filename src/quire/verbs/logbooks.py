@@ -27,6 +27,7 @@ from ..runs.events import (
     RunFinished,
     RunStarted,
 )
+from ..runs.plan import Plan
 from ..runs.record import Fold, Record, Result
 from ..store.files import disk, write_atomic
 from ..workspace import Workspace
@@ -102,6 +103,8 @@ class RunLogbook:
 def place(ws: Workspace, task: Path, wanted: str, now: Callable[[], datetime]) -> RunLogbook:
     """Where a run of this task is written down. Refuses the uuid of another run."""
     name = _checked(wanted) if wanted else str(uuid.uuid4())
+    if wanted and (other := ws.runs.of_uuid(name)):
+        raise _taken(name, other)
     if task.suffix.lower() != LOGBOOK:
         return RunLogbook(name)
     top = folder(ws) / "runs"
@@ -117,11 +120,21 @@ def place(ws: Workspace, task: Path, wanted: str, now: Callable[[], datetime]) -
         )
     there = next(top.glob(f"*/{name}.md"), None) if wanted else None
     if there is not None:
-        raise UsageError(
-            f"there is a run with the uuid {name}: {ws.named(there)}",
-            hint="leave out --uuid: each run gets one of its own",
-        )
+        raise _taken(name, ws.named(there))
     return RunLogbook(name, top / f"{now().astimezone():%Y-%m-%d}" / f"{name}.md")
+
+
+def claim_uuid(ws: Workspace, plan: Plan, run_id: str) -> None:
+    """Before the first cell of a run whose uuid somebody chose."""
+    if not ws.runs.claim_uuid(plan.uuid, run_id):
+        raise _taken(plan.uuid, ws.runs.of_uuid(plan.uuid))
+
+
+def _taken(name: str, by: str) -> UsageError:
+    return UsageError(
+        f"there is a run with the uuid {name}: {by}",
+        hint="leave out --uuid: each run gets one of its own",
+    )
 
 
 def _checked(wanted: str) -> str:

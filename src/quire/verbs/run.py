@@ -41,7 +41,7 @@ from ..workspace import Workspace
 from .answering import Answering
 from .archive import archive, keep_digest, send, tidy
 from .kernels import hidden, other_kernels
-from .logbooks import RunLogbook
+from .logbooks import RunLogbook, claim_uuid
 from .origin import asked, finding_out, remember
 from .planning import Again, Errand, Handed, Setting, planned
 from .takeup import claim
@@ -314,6 +314,8 @@ class NotebookExecutor:
                 ws.runs.owe(folder)
             journal = Journal(folder.events)
             try:
+                if self._errand.uuid:
+                    claim_uuid(ws, self.plan, folder.run_id)
                 claim(ws, folder.run_id, self._takes_up(), once_more=self._errand.once_more)
             except BaseException:
                 journal.close()
