@@ -185,3 +185,11 @@ def test_what_sql_did_is_not_done_again(scratch: Scratch) -> None:
     assert (code, told["outcome"]) == (3, "paused")
     code, told = take_up(scratch, told["run_id"], "--approve")
     assert (code, told["results"]) == (0, {"rows": 1})
+
+
+def test_what_sets_the_parameters_is_no_step_in_what_goes_on_either(scratch: Scratch) -> None:
+    scratch.write("p.md", "---\nparameters: {n: 1}\n---\n```python approve: true\nprint(n)\n```\n")
+    assert scratch.quire("run", "p.md").returncode == 3
+    done = scratch.quire("resume", "last", "--approve")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    assert [line.split()[0] for line in lines] == ["[1/1]"], done.stderr

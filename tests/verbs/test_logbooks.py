@@ -352,6 +352,14 @@ def test_a_change_of_a_step_that_is_not_there_is_refused(root: Path, step: str) 
         run(workspace(root), errand=Errand(changes=[Change(step, "x")]), name="x")
 
 
+@pytest.mark.parametrize("front", ["", "---\nparameters: {n: 1}\n---\n"])
+def test_a_title_that_two_steps_have_names_neither(root: Path, front: str) -> None:
+    (root / "t.md").write_text(f"{front}# A\n\n```python\n1\n```\n\n# A\n\n```python\n2\n```\n")
+    with pytest.raises(QuireError, match="'A' names 2 steps") as caught:
+        run(workspace(root), "t.md", errand=Errand(changes=[Change("A", "x")]))
+    assert caught.value.hint == "the steps: 1 A, 2 A"
+
+
 def test_a_template_is_found_by_its_name_as_written(root: Path) -> None:
     with pytest.raises(QuireError, match="there is no file greet") as caught:
         run(workspace(root), "greet", name="x")

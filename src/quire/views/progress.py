@@ -131,7 +131,7 @@ class Progress:
 
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)
-        if not n and event.status == "ok":
+        if not n and event.status in ("ok", "carried"):
             return
         status = self.terminal.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
         duration = took(event.duration) if event.status not in ("skipped", "not run") else ""
