@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.document import edit, formats, logbook, params
+from quire.document.conversion import Given, Misfit, convert
 from quire.document.model import Document
 from quire.errors import DocumentError
 
@@ -259,3 +260,42 @@ def test_a_type_that_nobody_knows_would_let_anything_through(kind: str, hint: st
     assert hint in caught.value.hint
     for known in ("Optional[int]", "dict[str, int]", "tuple[int, ...]", "datetime.date", "number"):
         formats.loads(f'---\nparameters:\n  x: {{type: "{known}"}}\n---\n', ".md")
+
+
+@pytest.mark.parametrize(
+    ("described", "told", "value"),
+    [
+        ("{type: number, choices: [1, 2]}", Given("2", "text"), 2.0),
+        ("{type: number, choices: [1, 2]}", Given(2), 2.0),
+        ("{choices: [1, 2.5, x]}", Given("1", "text"), 1),
+        ("{type: date, choices: [2026-01-01]}", Given("2026-01-01", "text"), date(2026, 1, 1)),
+        ("{type: date, choices: [2026-01-01]}", Given(date(2026, 1, 1)), date(2026, 1, 1)),
+        ("{choices: [yes, no]}", Given("no", "text"), False),
+        ("{type: int | None, choices: [1, 2]}", Given("none", "text"), None),
+    ],
+)
+def test_a_choice_is_given_as_people_write_it(described: str, told: Given, value: object) -> None:
+    (parameter,) = params.declared(read(f"---\nparameters:\n  w: {described}\n---\n"))
+    found = convert(told, parameter.type)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("described", "value"),
+    [
+        ("{type: number, choices: [1, 2], default: 1}", 1.0),
+        ("{type: date, choices: [2026-01-01], default: 2026-01-01}", date(2026, 1, 1)),
+        ("{type: int | None, choices: [1, 2], default: null}", None),
+        ("{choices: [a, null], default: null}", None),
+    ],
+)
+def test_a_choice_may_be_the_default(described: str, value: object) -> None:
+    (parameter,) = params.declared(read(f"---\nparameters:\n  w: {described}\n---\n"))
+    assert (parameter.required, parameter.default) == (False, value)
+
+
+def test_what_is_no_choice_does_not_fit() -> None:
+    for described, text in (("{choices: [1, 2]}", "1.5"), ("{choices: [yes]}", "no")):
+        (parameter,) = params.declared(read(f"---\nparameters:\n  w: {described}\n---\n"))
+        with pytest.raises(Misfit):
+            convert(Given(text, "text"), parameter.type)

@@ -230,7 +230,8 @@ def _described(name: str, told: Mapping[str, Any], line: int) -> Parameter:
     choices = tuple(_choice(name, kind, choice, line) for choice in choices)
     shown = f"Literal[{', '.join(map(repr, choices))}]" if choices else kind
     default = told.get("default")
-    optional = "None" in shown or "Optional" in shown
+    optional = "None" in kind or "Optional" in kind or None in choices
+    shown += " | None" if optional and choices and None not in choices else ""
     missing = default is None and not (optional and "default" in told)
     if told.get("required") is False and missing:
         missing, shown = False, f"{shown} | None" if shown else ""
