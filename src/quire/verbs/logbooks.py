@@ -168,8 +168,12 @@ def catch_up(ws: Workspace, record: Record) -> None:
         return
     try:
         path = ws.root / told
-        inside = path.parent.parent == folder(ws) / "runs" and path.stem == record.uuid
-        if inside and f"\noutcome: {record.outcome}\n" not in _head(path):
+        if path.parent.parent != folder(ws) / "runs" or path.stem != record.uuid:
+            return
+        # What was being written when it was killed, perhaps the very first of it.
+        for half in path.parent.glob(f".{path.name}.*.tmp"):
+            half.unlink()
+        if not path.exists() or f"\noutcome: {record.outcome}\n" not in _head(path):
             write(path, record)
     except (QuireError, OSError):
         return  # the journal still has it all
