@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.document import edit, formats, logbook, params
+from quire.document.conversion import Given, Misfit, convert
 from quire.document.model import Document
 from quire.errors import DocumentError
 
@@ -173,11 +174,35 @@ def test_a_step_is_called_after_the_heading_above_it() -> None:
         ("---\n- a\n---\n", "a list"),
         ("---\nparameters: 3\n---\n", "line 2 "),
         ("---\nenv: {9A: x}\n---\n", "variable"),
+        ("---\na: 1\nparameter: {b: 1}\n---\n", "line 3 .*`parameter` .*is parameters meant"),
+        ("---\nparams: {b: 1}\n---\n", "is parameters meant"),
+        ("---\nParameters: {b: 1}\n---\n", "is parameters meant"),
+        ("---\nENV: [A]\n---\n", "is env meant"),
+        ("---\nvariable: [A]\n---\n", "is variables meant"),
+        ("---\ndependency: [six]\n---\n", "is dependencies meant"),
+        ("---\nrequire-python: '>=3.11'\n---\n", "is requires-python meant"),
     ],
 )
 def test_what_is_refused_says_where(text: str, said: str) -> None:
     with pytest.raises(DocumentError, match=said):
         read(text)
+
+
+def test_keys_of_its_own_are_left_alone() -> None:
+    own = [
+        "title",
+        "author",
+        "tags",
+        "kernel",
+        "description",
+        "hyperparameters",
+        "partners",
+        "variants",
+        "version",
+    ]
+    text = "".join(f"{name}: 1\n" for name in own)
+    read(f"---\n{text}parameters: {{a: 1}}\nparameter: of the other system\n---\n")
+    read("---\nrequires_python: '>=3.11'\ndependencies: [six]\n---\n")
 
 
 def test_front_matter_that_multiplies_is_refused() -> None:
@@ -235,3 +260,42 @@ def test_a_type_that_nobody_knows_would_let_anything_through(kind: str, hint: st
     assert hint in caught.value.hint
     for known in ("Optional[int]", "dict[str, int]", "tuple[int, ...]", "datetime.date", "number"):
         formats.loads(f'---\nparameters:\n  x: {{type: "{known}"}}\n---\n', ".md")
+
+
+@pytest.mark.parametrize(
+    ("described", "told", "value"),
+    [
+        ("{type: number, choices: [1, 2]}", Given("2", "text"), 2.0),
+        ("{type: number, choices: [1, 2]}", Given(2), 2.0),
+        ("{choices: [1, 2.5, x]}", Given("1", "text"), 1),
+        ("{type: date, choices: [2026-01-01]}", Given("2026-01-01", "text"), date(2026, 1, 1)),
+        ("{type: date, choices: [2026-01-01]}", Given(date(2026, 1, 1)), date(2026, 1, 1)),
+        ("{choices: [yes, no]}", Given("no", "text"), False),
+        ("{type: int | None, choices: [1, 2]}", Given("none", "text"), None),
+    ],
+)
+def test_a_choice_is_given_as_people_write_it(described: str, told: Given, value: object) -> None:
+    (parameter,) = params.declared(read(f"---\nparameters:\n  w: {described}\n---\n"))
+    found = convert(told, parameter.type)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("described", "value"),
+    [
+        ("{type: number, choices: [1, 2], default: 1}", 1.0),
+        ("{type: date, choices: [2026-01-01], default: 2026-01-01}", date(2026, 1, 1)),
+        ("{type: int | None, choices: [1, 2], default: null}", None),
+        ("{choices: [a, null], default: null}", None),
+    ],
+)
+def test_a_choice_may_be_the_default(described: str, value: object) -> None:
+    (parameter,) = params.declared(read(f"---\nparameters:\n  w: {described}\n---\n"))
+    assert (parameter.required, parameter.default) == (False, value)
+
+
+def test_what_is_no_choice_does_not_fit() -> None:
+    for described, text in (("{choices: [1, 2]}", "1.5"), ("{choices: [yes]}", "no")):
+        (parameter,) = params.declared(read(f"---\nparameters:\n  w: {described}\n---\n"))
+        with pytest.raises(Misfit):
+            convert(Given(text, "text"), parameter.type)

@@ -167,3 +167,12 @@ print("end")
     code, told = scratch.run("t.py", "--no-host")
     assert code == 0
     assert stdout_of(scratch.notebook(told)) == "kept\nsecond\nend\n"
+
+
+def test_a_step_of_a_shell_is_called_by_what_it_does(scratch: Scratch) -> None:
+    steps = ("bash\n# look\necho one", "bash\necho two", "python\n%%time\nx = 1", "python\n%%time")
+    scratch.write("t.md", "\n\n".join(f"```{step}\n```" for step in steps))
+    done = scratch.quire("run", "t.md")
+    said = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    names = ["echo one", "echo two", "x = 1", "%%time"]
+    assert [line.split("s  ")[1] for line in said] == names

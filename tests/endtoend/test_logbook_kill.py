@@ -49,5 +49,24 @@ def test_killed_in_the_middle(scratch: Scratch, before: int) -> None:
     assert "outcome: died" in path.read_text()
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_killed_while_the_record_is_written(scratch: Scratch, begun: bool) -> None:
+    scratch.write("x.md", f"# T\n\n{WAIT}")
+    os.mkfifo(scratch.root / "here")
+    process = scratch.start("run", "x.md", "--no-host", "-q")
+    with open(scratch.root / "here"):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    (path,) = scratch.root.glob("logbooks/runs/*/*.md")
+    # What a kill between writing and renaming leaves, the first time and later.
+    half = path.with_name(f".{path.name}.abc.tmp")
+    half.write_text("---\nuuid:")
+    if not begun:
+        path.unlink()
+    assert "died" in scratch.quire("runs").stdout
+    assert _read(path).outcome == "died"
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
 def _read(path: Path):  # type: ignore[no-untyped-def]
     return loads(path.read_text())

@@ -11,7 +11,7 @@ from live import Live, shown, statuses
 
 from person import Says
 from quire.errors import QuireError, UsageError
-from quire.runs.events import CellSubmitted, Event, Warned
+from quire.runs.events import CellSubmitted, Event, NoteAdded, Warned
 from quire.verbs import session
 from quire.verbs.promote import promote
 from quire.workspace import Workspace
@@ -111,6 +111,13 @@ def test_a_step_of_another_kernel_runs_there_and_what_that_means_for_the_way_bac
         live.exec(name, "0-")
     with pytest.raises(QuireError, match="nowhere"):
         live.open(task="t.md")
+
+
+def test_another_kernel_may_call_too_also_after_going_back(live: Live) -> None:
+    name = opened(live, OTHER.replace("y = 2", "from quire.runtime import note\nnote('hi')"))
+    for _ in range(2):
+        assert [e.text for e in live.exec(name, "1-2") if isinstance(e, NoteAdded)] == ["hi"]
+        live.rewind(name, "1")
 
 
 def test_what_ran_in_another_kernel_is_restored_there(live: Live) -> None:

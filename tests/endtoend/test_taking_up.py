@@ -171,3 +171,25 @@ def test_what_a_shell_did_is_not_done_again(scratch: Scratch) -> None:
     code, told = take_up(scratch, told["run_id"], "--approve")
     assert (code, told["outcome"]) == (0, "ok")
     assert log(scratch) == ["gather", "sent"]
+
+
+def test_what_sql_did_is_not_done_again(scratch: Scratch) -> None:
+    scratch.write("quire.toml", 'sql = "sqlite:///data.db"\n')
+    scratch.write(
+        "sql.md",
+        "```sql\ncreate table if not exists t (a); insert into t values (1)\n```\n\n"
+        "```python approve: true\nx = 1\n```\n\n```sql into=rows\nselect * from t\n```\n\n"
+        "```python\nfrom quire.runtime import glue\nglue('rows', len(rows))\n```\n",
+    )
+    code, told = scratch.run("sql.md")
+    assert (code, told["outcome"]) == (3, "paused")
+    code, told = take_up(scratch, told["run_id"], "--approve")
+    assert (code, told["results"]) == (0, {"rows": 1})
+
+
+def test_what_sets_the_parameters_is_no_step_in_what_goes_on_either(scratch: Scratch) -> None:
+    scratch.write("p.md", "---\nparameters: {n: 1}\n---\n```python approve: true\nprint(n)\n```\n")
+    assert scratch.quire("run", "p.md").returncode == 3
+    done = scratch.quire("resume", "last", "--approve")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    assert [line.split()[0] for line in lines] == ["[1/1]"], done.stderr

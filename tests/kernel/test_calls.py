@@ -215,6 +215,19 @@ def test_the_first_to_call_is_the_one_where_that_is_not_known(server: CallServer
     assert "error" in call(line)
 
 
+def test_another_kernel_of_the_run_has_a_line_that_the_first_does_not_know(
+    server: CallServer,
+) -> None:
+    first = server.register(echo, pid=os.getpid)
+    second = server.another(first)
+    assert (second.token, second.name != first.name) == (first.token, True)  # masked with the other
+    assert "value" in from_a_child(second)
+    assert "child process" in call(second)["error"]["message"]
+    assert "value" in call(first)
+    server.forget(first)
+    assert from_a_child(second)["error"]["message"] == REFUSED
+
+
 def test_a_stranger_is_told_to_the_run_it_came_from(server: CallServer) -> None:
     told: list[str] = []
     line = server.register(echo, pid=os.getpid, turned_away=told.append)

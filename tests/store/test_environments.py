@@ -246,6 +246,20 @@ def test_what_uv_says_is_told_without_secrets_or_colours(tmp_path: Path) -> None
     assert len(plain("x" * 9000)) < 2100
 
 
+def test_of_a_build_that_failed_the_reason_is_told_however_long_the_way_to_it() -> None:
+    frames = '           File "/cache/build_meta.py", line 1, in f\n             exec(x)\n\n' * 200
+    said = (
+        "error: Failed to build `brk==1.0`\n  cause: Call to `f` failed (exit status: 1)\n\n"
+        f"         [stderr]\n         Traceback (most recent call last):\n{frames}"
+        "         RuntimeError: needs libfoo\n\nhint: Is it there?\n"
+    )
+    assert plain(said) == (
+        "Failed to build `brk==1.0`; Call to `f` failed (exit status: 1) [stderr] "
+        "RuntimeError: needs libfoo; Is it there?"
+    )
+    assert plain("error: no\n" + "compiling\n" * 900 + "fatal error: foo.h").endswith("foo.h")
+
+
 @pytest.mark.usefixtures("no_wheel")
 def test_a_network_that_is_not_there_may_be_there_later(tmp_path: Path) -> None:
     text = "echo 'error: error sending request for url' >&2; exit 2"

@@ -62,8 +62,11 @@ def run_of(told: Told) -> str:
     return found[1]
 
 
-def test_a_template_by_name_with_a_request_and_a_change(root: Path, engine: Engine) -> None:
-    change = {"step": "1", "source": 'print("Heyyy {name}!")', "reason": "casual"}
+@pytest.mark.parametrize("step", ["1", 1])
+def test_a_template_by_name_with_a_request_and_a_change(
+    root: Path, engine: Engine, step: str | int
+) -> None:
+    change = {"step": step, "source": 'print("Heyyy {name}!")', "reason": "casual"}
     told = execute(
         root, engine, "run", path="GREET", parameters={"name": "Ada"}, request="greet Ada, please",
         changes=[change],
@@ -72,7 +75,11 @@ def test_a_template_by_name_with_a_request_and_a_change(root: Path, engine: Engi
     assert "Heyyy Ada!" in told.text
     record = find(Workspace(root, cwd=root), run_of(told)).record
     assert (record.request, record.outcome) == ("greet Ada, please", "ok")
-    assert "casual" in str([cell.metadata for cell in record.cells])
+    changed = next(cell for cell in record.cells if "casual" in str(cell.metadata))
+    assert f'cell "{changed.id}" ran other code in this run: "casual"' in told.text
+    page = str(record.plan["logbook"])
+    assert f'record for people: "{page}"' in told.text
+    assert "Modified: casual" in (root / page).read_text()
 
 
 def test_a_paused_run_says_what_is_next_and_a_person_is_asked(root: Path, engine: Engine) -> None:
@@ -115,14 +122,21 @@ def test_what_does_not_go_with_a_paused_run(root: Path, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [["x"], [{"step": "1"}], [{"step": 1, "source": "x"}], [{"step": "1", "source": "x", "a": "b"}],
-     [{"step": "1", "source": "a\0b"}], {"step": "1"}],
-)  # fmt: skip
-def test_changes_that_are_none(root: Path, engine: Engine, changes: Any) -> None:
+    ("changes", "said"),
+    [
+        (["x"], "changes must be a list of objects with step, source (and reason)"),
+        ([{"step": "1"}], "changes[0] has no source"),
+        ([{"step": "1", "source": "x"}, {"step": 1.5, "source": "x"}], "changes[1].step must be"),
+        ([{"step": True, "source": "x"}], "changes[0].step must be"),
+        ([{"step": "1", "source": "x", "a": "b"}], "changes[0] has 'a'"),
+        ([{"step": "1", "source": "a\0b"}], "changes[0].source holds a NUL"),
+        ({"step": "1"}, "changes must be"),
+    ],
+)
+def test_changes_that_are_none(root: Path, engine: Engine, changes: Any, said: str) -> None:
     told = execute(root, engine, path="t.py", changes=changes)
     assert told.failed
-    assert "changes must be" in told.text
+    assert said in told.text
     assert not list((root / ".quire" / "runs").glob("*"))
 
 

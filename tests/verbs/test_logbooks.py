@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -112,6 +114,43 @@ def test_the_record_lies_by_day_and_uuid_and_reads_as_the_run(root: Path) -> Non
     assert not verify_run(ws, record.run_id).findings
 
 
+def test_a_run_is_named_by_its_record_and_uuid_too(root: Path) -> None:
+    ws = workspace(root)
+    record = run(ws, name="Ada")
+    for name in (record.plan["logbook"], record.uuid, record.uuid.upper()):
+        found = find(ws, name)
+        assert (found.record.run_id, found.folder is None) == (record.run_id, False)
+
+
+def test_where_there_is_only_the_record_it_is_read_and_that_is_said(
+    root: Path, tmp_path: Path
+) -> None:
+    record = run(workspace(root), name="Ada")
+    clone = tmp_path / "clone"
+    shutil.copytree(root / "logbooks", clone / "logbooks")
+    ws = workspace(clone)
+    found = find(ws, record.plan["logbook"])
+    assert (found.record.outcome, found.folder) == (record.outcome, None)
+    assert out(found.record) == out(record) == "Hello, Ada!\n"
+    assert found.record.parameters == {"name": "Ada"}
+    assert "no proof" in found.record.warnings[0]
+    assert record.outcome == "paused"
+    with pytest.raises(UsageError, match="only the record"):
+        taking_up.prepare(ws, record.plan["logbook"], decision="run")
+    # Of another run with that id it says nothing.
+    other = run(ws, name="Bob")
+    page = clone / record.plan["logbook"]
+    page.write_text(page.read_text().replace(record.run_id, other.run_id))
+    assert find(ws, record.uuid).record.parameters == {"name": "Ada"}
+
+
+@pytest.mark.parametrize("name", ["logbooks/templates/GREET.md", "nothing.md", "../out.md"])
+def test_what_is_no_record_names_no_run(root: Path, name: str) -> None:
+    (root.parent / "out.md").write_text("---\nuuid: x\nexecuted_at: 2026-01-01T00:00:00\n---\n")
+    with pytest.raises(QuireError, match=r"there is no run|not the record"):
+        find(workspace(root), name)
+
+
 def test_a_run_with_parameters_by_default_is_verified(root: Path) -> None:
     """The notebook sets what was not given, too; a value that is not the default is noticed."""
     (root / "d.md").write_text(
@@ -130,6 +169,28 @@ def test_a_run_with_parameters_by_default_is_verified(root: Path) -> None:
     source = ("source.md", (folder / "source.md").read_bytes())
     found = [one.what for one in agreement(told, forged, source, __version__, [])]
     assert "the notebook sets 3, the record has 2" in found
+
+
+@pytest.mark.parametrize(("kind", "value"), [("str", "hidden-4711"), ("int", "47114711")])
+def test_a_run_with_a_secret_in_its_steps_is_verified(root: Path, kind: str, value: str) -> None:
+    """What the steps were is not known where it stands, which is said; the others are compared."""
+    (root / ".env").write_text(f"KEY={value}\n")
+    (root / "s.md").write_text(
+        f"---\nparameters:\n  key: {{type: {kind}}}\n---\n# With {{key}}\n\n"
+        "```python\nprint('{key}')\n```\n\n```python\nprint('all is well')\n```\n"
+    )
+    ws = workspace(root)
+    record = run(ws, "s.md", key=int(value) if kind == "int" else value)
+    checked = verify_run(ws, record.run_id)
+    assert not checked.findings
+    assert any("a masked value" in note for note in checked.notes)
+    (folder,) = root.glob(f".quire/archive/runs/*/*/*/{record.run_id}")
+    told = json.loads((folder / "record.json").read_text())
+    shown = (folder / "notebook.ipynb").read_text()
+    forged = json.loads(shown.replace("print('all is well')", "print('all is lost')"))
+    source = ("source.md", (folder / "source.md").read_bytes())
+    found = [one.what for one in agreement(told, forged, source, __version__, [])]
+    assert "its code is not what source.md says" in found
 
 
 def test_what_lacks_is_asked_for_at_once(root: Path) -> None:
@@ -291,6 +352,14 @@ def test_a_change_of_a_step_that_is_not_there_is_refused(root: Path, step: str) 
         run(workspace(root), errand=Errand(changes=[Change(step, "x")]), name="x")
 
 
+@pytest.mark.parametrize("front", ["", "---\nparameters: {n: 1}\n---\n"])
+def test_a_title_that_two_steps_have_names_neither(root: Path, front: str) -> None:
+    (root / "t.md").write_text(f"{front}# A\n\n```python\n1\n```\n\n# A\n\n```python\n2\n```\n")
+    with pytest.raises(QuireError, match="'A' names 2 steps") as caught:
+        run(workspace(root), "t.md", errand=Errand(changes=[Change("A", "x")]))
+    assert caught.value.hint == "the steps: 1 A, 2 A"
+
+
 def test_a_template_is_found_by_its_name_as_written(root: Path) -> None:
     with pytest.raises(QuireError, match="there is no file greet") as caught:
         run(workspace(root), "greet", name="x")
@@ -309,6 +378,28 @@ def test_a_uuid_that_exists_is_refused(root: Path) -> None:
         run(workspace(root), errand=Errand(uuid=record.uuid), name="x")
     with pytest.raises(UsageError, match="no uuid"):
         run(workspace(root), errand=Errand(uuid="../x"), name="x")
+
+
+def test_a_uuid_is_that_of_one_run_whatever_its_task(root: Path) -> None:
+    (root / "t.py").write_text("# %%\nprint(1)\n")
+    ws, chosen = workspace(root, "run"), "11111111-2222-4333-8444-555555555555"
+    first = run(ws, "t.py", errand=Errand(uuid=chosen.upper()))
+    assert first.uuid == chosen
+    for task, values in (("t.py", {}), ("GREET", {"name": "x"})):
+        with pytest.raises(UsageError, match=first.run_id):
+            run(ws, task, errand=Errand(uuid=chosen), **values)
+    with pytest.raises(UsageError, match="there is a run with the uuid"):
+        run(ws, "t.py", errand=Errand(uuid=run(ws, "t.py").uuid))
+
+
+def test_of_two_runs_with_one_uuid_at_the_same_moment_one_is_refused(root: Path) -> None:
+    ws, errand = workspace(root, "run", "run"), Errand(uuid=str(uuid4()))
+    both = [NotebookExecutor("GREET", {"name": n}, workspace=ws, errand=errand) for n in "ab"]
+    assert drained(both[0]).outcome == "ok"
+    with pytest.raises(UsageError, match=both[0].run_id):
+        drained(both[1])
+    assert len(list((root / ".quire" / "runs").iterdir())) == 1
+    assert "Hello, a!" in (root / str(both[0].record.plan["logbook"])).read_text()
 
 
 def test_a_record_is_no_template(root: Path) -> None:
@@ -338,6 +429,28 @@ def test_sql_and_shell_steps(root: Path) -> None:
     assert "| O'Brien; x |" in page(ws, record)
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "stays"),
+    [
+        ("create table t (a)", "select count(*) as n from t", False),
+        ("create temp table t (a)", "select count(*) as n from t", True),
+        ("pragma user_version = 3; pragma foreign_keys = on", "pragma foreign_keys", True),
+        ("attach ':memory:' as o; create table o.t (a)", "select count(*) as n from o.t", True),
+    ],
+)
+def test_a_file_of_sqlite_is_open_for_longer_than_a_step_only_where_it_must(
+    root: Path, first: str, then: str, stays: bool
+) -> None:
+    (root / "quire.toml").write_text('sql = "sqlite:///x.db"\n')
+    look = "from pathlib import Path\nfds = Path('/proc/self/fd').iterdir()\n"
+    look += "print(any(fd.resolve().name == 'x.db' for fd in fds))\n"
+    (root / "x.md").write_text(
+        f"```sql\n{first}\n```\n\n```python\n{look}```\n\n```sql into=rows\n{then}\n```\n\n"
+        "```python\nprint(len(rows))\n```\n"
+    )
+    assert out(run(workspace(root), "x.md")) == f"{stays}\n1\n"
+
+
 def test_steps_in_another_kernel_have_a_world_of_their_own(root: Path) -> None:
     (root / "x.md").write_text(
         "```python\nx = 1\n```\n\n```python kernel=python3\nprint('x' in globals())\ny = 2\n```\n\n"
@@ -348,3 +461,14 @@ def test_steps_in_another_kernel_have_a_world_of_their_own(root: Path) -> None:
     (root / "y.md").write_text("```python kernel=nowhere\nx\n```\n")
     with pytest.raises(QuireError, match="nowhere"):
         run(ws, "y.md")
+
+
+def test_both_kernels_of_a_task_may_call(root: Path) -> None:
+    call = "from quire.runtime import note, read_file\nnote(read_file('said.txt')['content'])\n"
+    (root / "said.txt").write_text("it is there")
+    (root / "x.md").write_text(
+        f"```python\n{call}```\n\n```python kernel=python3\n{call}```\n\n```python\n{call}```\n"
+    )
+    record = run(workspace(root), "x.md")
+    assert (record.outcome, [note.text for note in record.notes]) == ("ok", ["1|it is there"] * 3)
+    assert not [call for call in record.tool_calls if call.refused]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from pathlib import Path, PurePath
 from typing import Any, Literal
+
+_DATES: dict[str, Callable[..., Any]] = {"date": date, "datetime": datetime, "time": time}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +165,32 @@ def _literal_from_text(arguments: list[ast.expr], text: str) -> Any:
     for choice in choices:
         if type(choice) is type(meant) and choice == meant:
             return choice
+    return _like_one_of(choices, lambda kind: _from_text(kind, text))
+
+
+def _like_one_of(choices: list[Any], read: Callable[[ast.expr], Any]) -> Any:
+    """The choice that is meant: `2` is 2.0 among numbers, and a date may be a text."""
+    for choice in choices:
+        with suppress(Misfit):
+            if read(ast.Name(type(choice).__name__)) == choice:
+                return choice
     raise Misfit("")
 
 
 def _literal_values(arguments: list[ast.expr]) -> list[Any]:
     out = []
     for argument in arguments:
-        try:
-            out.append(ast.literal_eval(argument))
-        except (ValueError, TypeError):
-            continue
+        with suppress(ValueError, TypeError):
+            out.append(_constant(argument))
     return out
+
+
+def _constant(node: ast.expr) -> Any:
+    """A literal, or a date as front matter has it among its choices."""
+    if isinstance(node, ast.Call) and not node.keywords:
+        kind = _DATES.get(ast.unparse(node.func).removeprefix("datetime."))
+        return ast.literal_eval(node) if kind is None else kind(*map(ast.literal_eval, node.args))
+    return ast.literal_eval(node)
 
 
 def _items_from_text(node: ast.expr | None, name: str, arguments: list[ast.expr], text: str) -> Any:
@@ -265,7 +283,7 @@ def _fit(node: ast.expr | None, value: Any) -> Any:
             for choice in _literal_values(arguments):
                 if type(choice) is type(value) and choice == value:
                     return choice
-            raise Misfit("")
+            return _like_one_of(_literal_values(arguments), lambda kind: _fit(kind, value))
         case "None":
             if value is None:
                 return None

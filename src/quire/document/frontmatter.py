@@ -32,6 +32,11 @@ from .parameter import Parameter
 MOST_NODES = 10_000
 _OURS = re.compile(r"^(?:parameters|env|variables)[ \t]*:", re.MULTILINE)
 _KEYS = frozenset({"type", "default", "help", "description", "choices", "required"})
+# These mean something, here or in `dependencies`. Any other key is the task's own, but not one that
+# is nearly one of them.
+_SAID = ("parameters", "env", "variables", "dependencies", "requires-python")
+_MEANT = {**dict(zip(_SAID, _SAID, strict=True)), "params": "parameters"}
+_NEAR = 0.81
 _TYPES = {
     "string": "str",
     "text": "str",
@@ -108,6 +113,7 @@ def parse(text: str) -> Front:
     if not isinstance(values, dict) or root is None:
         raise _wrong(2, f"it is a {type(values).__name__}, not names with values")
     nodes = {key.value: (key, value) for key, value in root.value}
+    _no_look_alike(nodes)
     parameters = tuple(_parameters(values.get("parameters"), nodes.get("parameters"), yaml))
     variables = tuple(_variables(values, nodes))
     return Front(values, parameters, variables)
@@ -165,6 +171,20 @@ def _check(root: Any, yaml: Any) -> None:
             waiting += node.value
 
 
+def _no_look_alike(nodes: Mapping[str, Any]) -> None:
+    """What nobody knows is left alone, but not what is meant to be known and would be missed."""
+    given = {str(name).replace("_", "-") for name in nodes}
+    for name, (key, _) in nodes.items():
+        folded = str(name).lower().replace("_", "-")
+        near = get_close_matches(folded, _MEANT, 1, _NEAR)
+        if near and (meant := _MEANT[near[0]]) not in given:
+            raise _wrong(
+                key.start_mark.line + 1,
+                f"`{name}` means nothing; is {meant} meant?",
+                f"write {meant}, or another name if it is a key of your own",
+            )
+
+
 def _parameters(found: Any, nodes: Any, yaml: Any) -> Iterator[Parameter]:
     if found is None:
         return
@@ -210,7 +230,8 @@ def _described(name: str, told: Mapping[str, Any], line: int) -> Parameter:
     choices = tuple(_choice(name, kind, choice, line) for choice in choices)
     shown = f"Literal[{', '.join(map(repr, choices))}]" if choices else kind
     default = told.get("default")
-    optional = "None" in shown or "Optional" in shown
+    optional = "None" in kind or "Optional" in kind or None in choices
+    shown += " | None" if optional and choices and None not in choices else ""
     missing = default is None and not (optional and "default" in told)
     if told.get("required") is False and missing:
         missing, shown = False, f"{shown} | None" if shown else ""

@@ -26,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import QuireError, Refused
@@ -135,9 +135,19 @@ class CallServer:
             self._lines[line.name] = _Registered(line, answer, pid, turned_away)
             return line
 
+    def another(self, line: Line) -> Line:
+        """The same for one more kernel of the run, under a name that only that kernel knows."""
+        with self._lock:
+            found = self._lines[line.name]
+            other = replace(line, name=secrets.token_hex(8))
+            self._lines[other.name] = replace(found, line=other, pid=None, first=0)
+            return other
+
     def forget(self, line: Line) -> None:
         with self._lock:
-            self._lines.pop(line.name, None)
+            for name, one in list(self._lines.items()):
+                if one.line.token == line.token:
+                    del self._lines[name]
 
     def expect(self, line: Line) -> None:
         """A new process will have the line: where it is not known which, the next to say so."""

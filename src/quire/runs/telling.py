@@ -14,7 +14,7 @@ from .answering import Answer, Answered
 from .events import ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
-from .record import CellRecord, Record
+from .record import CHANGED, CellRecord, Record
 from .rephrasing import for_tools
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
@@ -117,6 +117,8 @@ def _head(page: Page, record: Record, notebook: str, say: Say) -> None:
     page.say(f"{mode}; cells: {summary.counted(record)}")
     if record.outcome == "running":
         page.say(f"it goes on; wait for it: {say(Step('wait', {'run': record.run_id}))}")
+    if record.plan.get("logbook"):
+        page.say(f"record for people: {inline(str(record.plan['logbook']), 500)}")
     if notebook:
         page.say(f"notebook: {inline(notebook, 500)}")
 
@@ -129,6 +131,14 @@ def _name(run_id: str) -> str:
 def _about(record: Record) -> Iterator[str]:
     for text in record.warnings[:MOST_NOTES]:
         yield f"warning: {inline(for_tools(text), 400)}"
+    changes = [
+        (cell.id, cell.metadata[CHANGED])
+        for cell in record.cells
+        if isinstance(cell.metadata.get(CHANGED), Mapping)
+    ]
+    for id_, change in changes[:MOST_NOTES]:
+        why = inline(str(change.get("reason") or "no reason was given"), 400)
+        yield f"cell {inline(id_, 40)} ran other code in this run: {why}"
     for note in record.notes[:MOST_NOTES]:
         yield f"note of cell {inline(note.cell, 40)}: {inline(note.text, 400)}"
     for asked in record.asked[:MOST_NOTES]:

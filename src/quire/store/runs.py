@@ -173,10 +173,35 @@ class RunStore:
         return out
 
     def _began(self, run_id: str) -> str:
+        return self._first(run_id, "at")
+
+    def _first(self, run_id: str, key: str) -> str:
+        """What the first event of a run says."""
         events = RunFolder(self.root / run_id).events
         with contextlib.suppress(OSError, ValueError, KeyError), open(events, "rb") as file:
-            return str(json.loads(file.readline())["at"])
+            return str(json.loads(file.readline())[key])
         return ""
+
+    def of_uuid(self, uuid: str) -> str:
+        """The run that has it; empty where none has."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return (self._uuids / uuid).read_text("utf-8").strip() or "another"
+        return next((i for i in self.ids() if self._first(i, "uuid") == uuid), "")
+
+    def claim_uuid(self, uuid: str, run_id: str) -> bool:
+        """For a run whose uuid somebody chose. Of two at the same moment one gets it."""
+        with disk(str(self._uuids)):
+            self._uuids.mkdir(exist_ok=True)
+            try:
+                with open(self._uuids / uuid, "x", encoding="utf-8") as file:
+                    file.write(f"{run_id}\n")
+            except FileExistsError:
+                return False
+        return True
+
+    @property
+    def _uuids(self) -> Path:
+        return self.root.parent / "uuids"
 
     def find(self, name: str) -> RunFolder:
         """A run by its id, a unique beginning of it, or `last`."""

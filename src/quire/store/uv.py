@@ -23,6 +23,10 @@ from ..errors import DependencyError, QuireError, UsageError
 
 TICK = 0.1
 SAID = 2_000
+# A traceback but for its last line: all that is indented by more than its first one.
+_WAY = re.compile(
+    r"^([ \t]*)Traceback \(most recent call last\):\n(?:\1[ \t]+\S.*\n|[ \t]*\n)*", re.M
+)
 _NETWORK = re.compile(
     r"error sending request|Failed to fetch|network was disabled|dns error|tcp connect error"
     r"|Request failed after|timed out|Could not connect",
@@ -173,8 +177,10 @@ def binary(env: Mapping[str, str]) -> str:
 
 
 def plain(said: str) -> str:
-    """What uv says, fit for one message: no colours, no credentials, not too long."""
+    """What uv says, fit for one message: no colours, no credentials, not too long. Of a build that
+    failed the way through its own code is left out: what is wrong stands at its end."""
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", said)
+    text = _WAY.sub("", text)
     text = re.sub(r"(?<=://)[^/\s@]*@", "", text)
     told = ""
     for line in filter(None, map(str.strip, text.split("\n"))):
@@ -186,4 +192,5 @@ def plain(said: str) -> str:
         told = f"{told.rstrip('.: ')}; {said_here}" if told and clause else f"{told} {said_here}"
     told = told.strip().rstrip(".:")
     told = "".join(char if char.isprintable() else " " for char in told)
-    return told if len(told) <= SAID else f"{told[:SAID]}…"
+    half = SAID // 2
+    return told if len(told) <= SAID else f"{told[:half]} … {told[-half:]}"

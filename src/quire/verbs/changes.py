@@ -76,7 +76,11 @@ def find(document: Document, step: str, placed: Sequence[Cell] = ()) -> int:
             f"there is no step {step}: the task has {len(steps)}",
             hint=f"give a number from 1 to {len(steps)}, a title or an id",
         )
-    at = next((n for n, cell in enumerate(placed) if step and step in (cell.id, cell.title)), -1)
+    hits = [n for n, cell in enumerate(placed) if step and step == cell.id]
+    hits = hits or [n for n, cell in enumerate(placed) if step and step == cell.title]
+    if len(hits) > 1:
+        raise DocumentError(f"{step!r} names {len(hits)} steps", hint=_listed(document))
+    at = hits[0] if hits else -1
     try:
         at = document.find(step) if step and at < 0 else at
     except DocumentError as error:

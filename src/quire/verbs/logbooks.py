@@ -8,6 +8,7 @@ end the whole is written anew.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..document.formats import LOGBOOK
-from ..errors import QuireError, StorageError, UsageError
+from ..errors import DocumentError, QuireError, StorageError, UsageError
 from ..runs import logbook
 from ..runs.events import (
     Asked,
@@ -26,10 +27,13 @@ from ..runs.events import (
     RunFinished,
     RunStarted,
 )
+from ..runs.plan import Plan
 from ..runs.record import Fold, Record, Result
 from ..store.files import disk, write_atomic
 from ..workspace import Workspace
 from .templates import folder
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(slots=True)
@@ -99,6 +103,8 @@ class RunLogbook:
 def place(ws: Workspace, task: Path, wanted: str, now: Callable[[], datetime]) -> RunLogbook:
     """Where a run of this task is written down. Refuses the uuid of another run."""
     name = _checked(wanted) if wanted else str(uuid.uuid4())
+    if wanted and (other := ws.runs.of_uuid(name)):
+        raise _taken(name, other)
     if task.suffix.lower() != LOGBOOK:
         return RunLogbook(name)
     top = folder(ws) / "runs"
@@ -114,11 +120,21 @@ def place(ws: Workspace, task: Path, wanted: str, now: Callable[[], datetime]) -
         )
     there = next(top.glob(f"*/{name}.md"), None) if wanted else None
     if there is not None:
-        raise UsageError(
-            f"there is a run with the uuid {name}: {ws.named(there)}",
-            hint="leave out --uuid: each run gets one of its own",
-        )
+        raise _taken(name, ws.named(there))
     return RunLogbook(name, top / f"{now().astimezone():%Y-%m-%d}" / f"{name}.md")
+
+
+def claim_uuid(ws: Workspace, plan: Plan, run_id: str) -> None:
+    """Before the first cell of a run whose uuid somebody chose."""
+    if not ws.runs.claim_uuid(plan.uuid, run_id):
+        raise _taken(plan.uuid, ws.runs.of_uuid(plan.uuid))
+
+
+def _taken(name: str, by: str) -> UsageError:
+    return UsageError(
+        f"there is a run with the uuid {name}: {by}",
+        hint="leave out --uuid: each run gets one of its own",
+    )
 
 
 def _checked(wanted: str) -> str:
@@ -152,11 +168,43 @@ def catch_up(ws: Workspace, record: Record) -> None:
         return
     try:
         path = ws.root / told
-        inside = path.parent.parent == folder(ws) / "runs" and path.stem == record.uuid
-        if inside and f"\noutcome: {record.outcome}\n" not in _head(path):
+        if path.parent.parent != folder(ws) / "runs" or path.stem != record.uuid:
+            return
+        # What was being written when it was killed, perhaps the very first of it.
+        for half in path.parent.glob(f".{path.name}.*.tmp"):
+            half.unlink()
+        if not path.exists() or f"\noutcome: {record.outcome}\n" not in _head(path):
             write(path, record)
     except (QuireError, OSError):
         return  # the journal still has it all
+
+
+def written(ws: Workspace, name: str) -> Path | None:
+    """The record that is named, by its path or the uuid of its run; None where there is none."""
+    if name.lower().endswith(LOGBOOK):
+        path = (ws.cwd / name).resolve()
+        return path if path.is_relative_to(ws.root.resolve()) and path.is_file() else None
+    if _UUID.fullmatch(name):
+        return next((folder(ws) / "runs").glob(f"*/{name.lower()}.md"), None)
+    return None
+
+
+def read(ws: Workspace, path: Path) -> Record:
+    """The record that a file holds, by nothing but that file and the pictures beside it."""
+    from ..runs.logbook_reading import loads
+
+    def beside(name: str) -> bytes | None:
+        try:
+            return (path.parent / name).read_bytes()
+        except OSError:
+            return None
+
+    with disk(str(path)):
+        data = path.read_bytes()
+    try:
+        return loads(data.decode("utf-8", "replace"), beside)
+    except DocumentError as error:
+        raise DocumentError(f"{ws.named(path)}: {error}", hint=error.hint) from error
 
 
 def _head(path: Path) -> str:

@@ -32,6 +32,7 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
         },
         "archived": archived,
         "environment": record.plan.get("environment"),
+        "logbook": str(record.plan.get("logbook") or ""),
     }
 
 

@@ -41,7 +41,7 @@ from ..workspace import Workspace
 from .answering import Answering
 from .archive import archive, keep_digest, send, tidy
 from .kernels import hidden, other_kernels
-from .logbooks import RunLogbook
+from .logbooks import RunLogbook, claim_uuid
 from .origin import asked, finding_out, remember
 from .planning import Again, Errand, Handed, Setting, planned
 from .takeup import claim
@@ -156,17 +156,19 @@ class NotebookExecutor:
         self._begun = True
         engine = self.workspace.engine
         kernel: Kernel | None = None
+        main: Kernel | None = None
         self._answering = answering = Answering(
             self.workspace, self._spec, self._run_child, self._cancel, told=self._told
         )
         line = engine.calls.register(
             answering,
             # A Jupyter kernel says which process it is before any cell runs.
-            pid=None if self._spec.name else lambda: getattr(kernel, "pid", 0),
+            pid=None if self._spec.name else lambda: getattr(main, "pid", 0),
             turned_away=answering.turned_away,
         )
         try:
-            kernel = self._with_others(self._kernel(line), line)
+            kernel = main = self._kernel(line)
+            kernel = self._with_others(main, line)
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
@@ -201,9 +203,11 @@ class NotebookExecutor:
             return kernel
         from ..kernel.several import SeveralKernels
 
+        engine = self.workspace.engine
+
         def start(name: str) -> Kernel:
-            spec = replace(self._spec, name=name)
-            return self.workspace.engine.kernels.start(spec, line.as_context())
+            own = engine.calls.another(line)
+            return engine.kernels.start(replace(self._spec, name=name), own.as_context())
 
         return SeveralKernels(kernel, others, start)
 
@@ -310,6 +314,8 @@ class NotebookExecutor:
                 ws.runs.owe(folder)
             journal = Journal(folder.events)
             try:
+                if self._errand.uuid:
+                    claim_uuid(ws, self.plan, folder.run_id)
                 claim(ws, folder.run_id, self._takes_up(), once_more=self._errand.once_more)
             except BaseException:
                 journal.close()

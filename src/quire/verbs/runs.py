@@ -10,9 +10,9 @@ from typing import Any
 from ..errors import AmbiguousRun, QuireError, RunNotFound, StorageError, UsageError
 from ..runs.archived import NOTEBOOK, read_record, source_name
 from ..runs.record import Record
-from ..store.runs import RunFolder
+from ..store.runs import RunFolder, is_id
 from ..workspace import Workspace
-from .logbooks import catch_up
+from . import logbooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class TakenUpBy:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A run, from its own folder or, where that is gone or elsewhere, from the archive."""
+    """A run, from its own folder or, where that is gone or elsewhere, from the archive, or from the
+    record of a logbook alone."""
 
     record: Record
     folder: RunFolder | None
@@ -36,6 +37,11 @@ class Found:
         """The task as it was run: its suffix and its bytes."""
         if self.folder is not None:
             return self.folder.source()
+        if not self.files:
+            raise UsageError(
+                f"of {self.record.run_id} there is only the record here, not the task itself",
+                hint="fetch the archive that has it",
+            )
         name = source_name(self.files)
         return Path(name).suffix, self.files[name]
 
@@ -53,11 +59,12 @@ def runs(workspace: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any
 def recover(workspace: Workspace, folder: RunFolder) -> None:
     """Finish the books of a run whose process was killed, the one for people too."""
     if workspace.runs.recover(folder):
-        catch_up(workspace, workspace.runs.read(folder))
+        logbooks.catch_up(workspace, workspace.runs.read(folder))
 
 
 def find(workspace: Workspace, name: str) -> Found:
-    """A run by id, unique beginning of one, or `last`; here, or in the archive.
+    """A run by id, unique beginning of one, or `last`; here, or in the archive. One of a logbook by
+    its uuid or the path of its record, too.
 
     What the archive has is what counts: anybody can write into a run's own folder, and nothing
     there is signed.
@@ -86,6 +93,27 @@ def taken_up(workspace: Workspace, paused: Record) -> TakenUpBy | None:
 
 
 def _found(workspace: Workspace, name: str) -> Found:
+    file = logbooks.written(workspace, name)
+    return _kept(workspace, name) if file is None else _written(workspace, file)
+
+
+def _written(workspace: Workspace, file: Path) -> Found:
+    """The run that a record is of or, where nothing else is known of it, what the record says."""
+    record = logbooks.read(workspace, file)
+    if is_id(record.run_id):
+        try:
+            found = _kept(workspace, record.run_id)
+            if found.record.uuid == record.uuid:
+                return found
+        except RunNotFound:
+            pass
+    named = workspace.named(file)
+    warning = f"this is what {named} says: there is nothing else of the run here, and no proof"
+    plan = {**record.plan, "logbook": named}
+    return Found(replace(record, plan=plan, warnings=(warning, *record.warnings)), None, "")
+
+
+def _kept(workspace: Workspace, name: str) -> Found:
     store = workspace.runs
     try:
         folder = store.find(name)

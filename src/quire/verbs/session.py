@@ -158,16 +158,17 @@ def _kernel(
     workspace: Workspace, spec: KernelSpec, line: Line, others: Mapping[str, str] | None
 ) -> Kernel:
     """`others`: cells that run in another kernel, by the time they do; None where none can."""
-    workspace.engine.calls.expect(line)
-    kernels = workspace.engine.kernels
+    calls, kernels = workspace.engine.calls, workspace.engine.kernels
+    calls.expect(line)
     main = kernels.start(spec, line.as_context())
     if others is None:
         return main
     from ..kernel.several import SessionKernels
 
-    return SessionKernels(
-        main, others, lambda name: kernels.start(replace(spec, name=name), line.as_context())
-    )
+    def start(name: str) -> Kernel:
+        return kernels.start(replace(spec, name=name), calls.another(line).as_context())
+
+    return SessionKernels(main, others, start)
 
 
 def find(workspace: Workspace, name: str) -> LiveSession:

@@ -131,7 +131,7 @@ class Progress:
 
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)
-        if not n and event.status == "ok":
+        if not n and event.status in ("ok", "carried"):
             return
         status = self.terminal.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
         duration = took(event.duration) if event.status not in ("skipped", "not run") else ""
@@ -163,8 +163,9 @@ class Progress:
 
 
 def _name(title: str, source: str) -> str:
-    """What to call a cell: its title, else its first line that says something."""
-    lines = (line.strip() for line in source.splitlines())
-    text = title or next((line for line in lines if line and not line.startswith("#")), "")
+    """What to call a cell: its title, else its first line that says something, which `%%bash` does
+    only where there is nothing else."""
+    lines = [line for line in map(str.strip, source.splitlines()) if line and line[0] != "#"]
+    text = title or next((line for line in lines if line[:2] != "%%"), lines[0] if lines else "")
     text = " ".join(plain(text).split())
     return text if len(text) <= 60 else text[:59] + "…"

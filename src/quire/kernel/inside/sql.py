@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -22,6 +23,9 @@ _MODULES = {
 }
 # Connections of this process, by their address: a temporary table is there in the next step too.
 _open: dict[str, Any] = {}
+_own: set[str] = set()  # those for which something is set that only they have
+# What a statement may set for its connection alone, which nothing tells of afterwards.
+_SETS = re.compile(r"\bpragma\b", re.IGNORECASE)
 
 
 class Rows(list[dict[str, Any]]):
@@ -63,7 +67,7 @@ def run(text: str) -> Rows | None:
     """Every statement in order, in one transaction; the rows of the last one that has any."""
     import sqlite3
 
-    connection = _connection()
+    key, connection = _connection()
     cursor = connection.cursor()
     found: Rows | None = None
     try:
@@ -80,7 +84,22 @@ def run(text: str) -> Rows | None:
         raise
     finally:
         cursor.close()
+        if isinstance(connection, sqlite3.Connection):
+            _let_go(key, connection, text)
     return found
+
+
+def _let_go(key: str, connection: Any, text: str) -> None:
+    """Close a file of SQLite, unless the connection holds what the file does not: while it is open
+    for writing, there is no way back to before a step and none on with it."""
+    if _SETS.search(text):
+        _own.add(key)
+    if key in _own or connection.execute("select 1 from sqlite_temp_master").fetchone():
+        return
+    found = list(connection.execute("pragma database_list"))
+    files = {name: file for _, name, file in found if name != "temp"}
+    if files.get("main") and len(files) == 1:
+        _open.pop(key).close()
 
 
 def _statements(text: str, complete: Any) -> list[str]:
@@ -101,7 +120,7 @@ def _says(statement: str) -> bool:
     return any(lines)
 
 
-def _connection() -> Any:
+def _connection() -> tuple[str, Any]:
     address = os.environ.get("QUIRE_SQL", "")
     if not address:
         raise RuntimeError(
@@ -111,7 +130,7 @@ def _connection() -> Any:
     key = f"{os.getpid()} {address}"
     if key not in _open:
         _open[key] = _connected(address)
-    return _open[key]
+    return key, _open[key]
 
 
 def _connected(address: str) -> Any:

@@ -82,23 +82,24 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _unlike(name: str, value: list[Any], items: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the items of a list: texts, or objects of texts."""
+    """What is wrong with the items of a list: texts, or objects."""
     if items["type"] == "string":
         fits = all(isinstance(item, str) for item in value)
         return [] if fits else [f"{name} must be a list of strings"]
     known, must = items["properties"], items["required"]
-    for item in value:
-        if (
-            not isinstance(item, dict)
-            or not set(must) <= set(item) <= set(known)
-            or not all(isinstance(text, str) and "\0" not in text for text in item.values())
-        ):
-            rest = [key for key in known if key not in must]
-            return [
-                f"{name} must be a list of objects with {', '.join(must)} (and {', '.join(rest)}), "
-                "which are strings"
-            ]
-    return []
+    rest = [key for key in known if key not in must]
+    takes = f"{name} must be a list of objects with {', '.join(must)} (and {', '.join(rest)})"
+    problems: list[str] = []
+    for at, item in enumerate(value):
+        if not isinstance(item, dict):
+            return [takes]
+        one = f"{name}[{at}]"
+        problems += [f"{one} has no {key}" for key in must if key not in item]
+        problems += [f"{one} has {key!r}: {takes}" for key in item if key not in known]
+        for key in known:
+            if key in item:
+                problems += _misfit(f"{one}.{key}", item[key], known[key])
+    return problems
 
 
 def _beyond(name: str, value: float, schema: Mapping[str, Any]) -> list[str]:

@@ -75,7 +75,11 @@ _CHANGES: Schema = {
     "type": "array",
     "items": {
         "type": "object",
-        "properties": {"step": _TEXT, "source": _TEXT, "reason": _TEXT},
+        "properties": {
+            "step": {"type": ["string", "integer"]},
+            "source": _TEXT,
+            "reason": _TEXT,
+        },
         "required": ["step", "source"],
     },
     "description": "Steps that run other code this time; step: number, id or title",

@@ -58,8 +58,8 @@ def execute(
     return told
 
 
-def _changes(told: list[dict[str, str]]) -> list[Change]:
-    return [Change(one["step"], one["source"], one.get("reason", "")) for one in told]
+def _changes(told: list[dict[str, Any]]) -> list[Change]:
+    return [Change(str(one["step"]), one["source"], one.get("reason", "")) for one in told]
 
 
 def _taken_up(

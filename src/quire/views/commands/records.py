@@ -113,7 +113,7 @@ def runs(app: App, limit: int, as_json: bool) -> None:
 def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) -> None:
     """Show a run: outcome, parameters, results, cells with their outputs.
 
-    RUN is an id, a unique beginning of one, or `last`.
+    RUN is an id, a unique beginning of one, or `last`; of a logbook also its record or uuid.
     """
     from ...verbs.runs import find, only
 
@@ -164,7 +164,8 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
     if (record.error is not None or record.outcome == "paused") and record.reason:
         term.out(term.paint(plain(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
-    term.out(f"notebook: {where}")
+    if where:
+        term.out(f"notebook: {where}")
 
 
 def _stands(outcome: str) -> str:
@@ -265,7 +266,6 @@ def as_data(found: Found) -> dict[str, Any]:
         "parent": record.parent,
         "request": record.request,
         "sources": dict(record.plan.get("sources") or {}),
-        "logbook": str(record.plan.get("logbook", "")),
         "changes": {
             cell.id: dict(cell.metadata["changed"])
             for cell in record.cells
