@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...errors import UsageError
 from ...runs.quoting import EXPLAINED, inline, quoted
@@ -30,6 +30,8 @@ def search(
     path: str | None = None,
     outcome: str | None = None,
     since: str = "",
+    results: Sequence[str] = (),
+    params: Sequence[str] = (),
     like: str = "",
     digest: bool = False,
     limit: int = 10,
@@ -37,6 +39,11 @@ def search(
     task = ws.named((ws.cwd / inside(ws, path)).resolve()) if path is not None else ""
     if sum((bool(query), bool(like), digest)) > 1:
         raise UsageError("query, like and digest are three ways to ask", hint="give one of them")
+    if (results or params) and (like or digest or outcome == "running"):
+        raise UsageError(
+            "results and params narrow what a query finds, of runs that are over",
+            hint="run_find without like, digest and outcome running",
+        )
     if digest:
         told = page_of(ws, since=since, task=task)
         return _told([quoted(told.text)] if told.runs else [], told.warnings)
@@ -51,6 +58,8 @@ def search(
         task=task,
         since=since,
         outcome=(outcome,) if outcome else (),
+        results=results,
+        params=params,
         limit=limit,
     )
     return _told([_hit(hit) for hit in hits.hits], hits.warnings)
@@ -66,8 +75,8 @@ def _told(found: list[str], warnings: tuple[str, ...]) -> Told:
 
 
 def _hit(hit: Hit) -> str:
-    by = f"  by {one_line(hit.by)}" if hit.by else ""
-    head = f"{hit.run_id}  {hit.outcome}  {took(hit.duration)}  {one_line(hit.task)}{by}"
+    by = f"  by {inline(hit.by)}" if hit.by else ""
+    head = f"{hit.run_id}  {hit.outcome}  {took(hit.duration)}  {inline(hit.task)}{by}"
     rows = [head, f"  {inline(hit.summary, SNIPPET)}{_by(hit)}"] if hit.summary else [head]
     for spot in hit.spots:
         cell = f" of cell {one_line(spot.cell)}" if spot.cell else ""
@@ -88,7 +97,7 @@ def _alike(one: Alike) -> str:
         return "\n".join([*rows, "  no later run of it has passed"])
     rows.append(f"  what passed next: run_show(run={fix.run_id!r})")
     rows += [
-        f"  parameter {one_line(name)}: {inline(repr(old))} became {inline(repr(new))}"
+        f"  parameter {inline(name)}: {inline(repr(old))} became {inline(repr(new))}"
         for name, (old, new) in fix.parameters.items()
     ]
     return "\n".join([*rows, quoted(fix.diff)] if fix.diff else rows)
@@ -100,4 +109,4 @@ def _running(ws: Workspace, task: str, query: str) -> Iterator[str]:
         known = " ".join(str(found[key] or "") for key in ("run_id", "task", "title"))
         wanted = all(word in known.casefold() for word in query.casefold().split())
         if found["outcome"] == "running" and task in ("", found["task"]) and wanted:
-            yield f"{found['run_id']}  running  {one_line(found['task'] or '')}"
+            yield f"{found['run_id']}  running  {inline(found['task'] or '')}"
