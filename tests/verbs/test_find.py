@@ -383,6 +383,22 @@ def test_a_digest_of_the_archive(filled: Workspace) -> None:
     assert ORIGIN.asked["by"] == "ada"
 
 
+def test_a_digest_of_more_runs_than_fit_says_so(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.verbs.digest.MOST", 4)
+    assert "Only" not in digest(filled, since="2026-11-01").text
+    monkeypatch.setattr("quire.verbs.digest.MOST", 3)
+    made = digest(filled, since="2026-11-01")
+    assert made.runs == 3
+    assert "Only the newest 3 runs of that time." in made.text
+
+
+def test_what_is_like_an_error_without_a_name_is_told_as_it_was_given(filled: Workspace) -> None:
+    assert similar(filled, "division by zero").error == "division by zero"
+    assert similar(filled, "ZeroDivisionError").error == "ZeroDivisionError"
+
+
 def test_without_a_repository_and_without_any_run(tmp_path: Path) -> None:
     (tmp_path / "quire.toml").write_text("")
     ws = Workspace(tmp_path, cwd=tmp_path)
