@@ -142,7 +142,7 @@ def test_only_one_writes_at_a_time_and_readers_go_on(tmp_path: Path) -> None:
         assert writer is not None
         writer.con.execute("BEGIN IMMEDIATE")
         writer.add([run(2)])
-        with Index(tmp_path).writing() as other:
+        with Index(tmp_path).writing(within=0.1) as other:
             assert other is None
         assert found(Index(tmp_path), "work") == [run(1).run_id]
         writer.con.execute("COMMIT")

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,22 @@ def test_the_index_follows_the_archive(filled: Workspace) -> None:
     assert ids(filled, "something") == [new]
     told = status(filled)
     assert (told["runs"], told["behind"], told["problem"]) == (5, 0, "")
+
+
+def test_while_another_adds_the_few_that_are_missing_it_waits(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catch_up(filled)
+    new = keep(filled, 9, note="zeros from the new exporter")
+    monkeypatch.setattr("quire.verbs.index.PATIENCE", 60.0)
+    with ExitStack() as held, ThreadPoolExecutor() as pool:
+        held.enter_context(index_of(filled).writing())
+        asked = pool.submit(find, filled, "zeros")
+        with pytest.raises(TimeoutError):
+            asked.result(0.3)
+        held.close()
+        assert [hit.run_id for hit in asked.result(60).hits] == [new]
+        assert not asked.result().warnings
 
 
 def test_runs_that_went_are_not_found(filled: Workspace) -> None:

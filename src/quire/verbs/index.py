@@ -20,6 +20,8 @@ from ..workspace import STATE, Workspace
 from .extracting import BATCH, UNREADABLE, Read, extracted
 
 LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
+# A host adds each run as it ends: whoever asks in that moment, such as right after a run, waits.
+FEW, PATIENCE = 100, 2.0  # runs, seconds
 
 Progress = Callable[[int, int], None]
 
@@ -82,7 +84,8 @@ def _anew(ws: Workspace, index: Index, why: BadIndex, progress: Progress) -> Cau
 
 def _catch_up(ws: Workspace, index: Index, news: News, progress: Progress) -> Caught:
     done = Caught()
-    with index.writing() as writer:
+    within = PATIENCE if len(news.added) <= FEW else 0.0
+    with index.writing(within=within) as writer:
         if writer is None:
             done.behind = len(news.added)
         else:
