@@ -385,6 +385,21 @@ def test_a_build_is_found_by_its_sections(ws: Workspace) -> None:
     assert set(ids(ws, "flask")) == {run_id(1), run_id(2)}
 
 
+def test_tests_that_failed_are_told_from_those_of_which_none_did(ws: Workspace) -> None:
+    none = {"errors": 0, "failed": 0, "passed": 0}
+    for number, told in enumerate([
+        none | {"passed": 4, "status": 0},
+        none | {"failed": 2, "status": 1},
+        none | {"errors": 1, "passed": 4, "status": 1},
+        none | {"status": 0},
+        none | {"status": 2},
+    ]):  # fmt: skip
+        keep(ws, number, results=[("test_results", told)])
+    assert set(ids(ws, "tests:failed")) == {run_id(1), run_id(2), run_id(4)}
+    assert set(ids(ws, "tests:passed")) == {run_id(0), run_id(2)}
+    assert ids(ws, "tests:errors") == [run_id(2)]
+
+
 def test_a_digest_of_the_archive(filled: Workspace) -> None:
     made = digest(filled, since="2026-11-01")
     assert made.runs == 4
