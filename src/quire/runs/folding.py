@@ -12,7 +12,6 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-_BEYOND = re.compile("[^\x00-\x7f]+")
 # What makes another sound of a kana is no accent.
 _VOICED = "\u3099\u309a"
 
@@ -29,9 +28,12 @@ def searched(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    if text.isascii():
-        return text
-    return _BEYOND.sub(lambda found: "".join(map(_bare, found[0])), text)
+    if not text.isascii():
+        # A long text has few letters that are not bare, though it may have each of them often.
+        for letter in set(text):
+            if letter > "\x7f" and (without := _bare(letter)) != letter:
+                text = text.replace(letter, without)
+    return text
 
 
 def bare_with_places(text: str) -> tuple[str, Sequence[int]]:
