@@ -70,6 +70,12 @@ def test_results_of_carried_cells_are_in_the_record(live: Live) -> None:
     assert record.values == {"rows": 7, "more": 8}
 
 
+def test_the_next_command_can_be_said_as_it_is_printed(scratch: Scratch) -> None:
+    scratch.write("my tasks/t 1.py", "# %%\n1 / 0\n")
+    done = scratch.quire("run", "my tasks/t 1.py")
+    assert "quire run 'my tasks/t 1.py' --resume last" in done.stdout
+
+
 def test_as_a_user_does_it(scratch: Scratch) -> None:
     scratch.write("t.py", f"# %%\n{cell('a', 'n = 1')}\nprint('one')\n# %% bad\n1 / 0\n")
     done = scratch.quire("run", "t.py")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,22 @@ def test_it_reads_the_same(
     with remembering(formatter):
         assert written(formatter, error) == expected
     assert written(formatter, error) == expected
+
+
+@pytest.mark.parametrize("source", [
+    "import os\n\nrows = [{}]\nnames = [row['id'] for row in rows]\n",
+    "import os\n\nclass Table:\n    rows = {}\n    names = rows['id']\n",
+], ids=["comprehension", "class"])  # fmt: skip
+def test_the_line_that_failed_is_marked_and_no_other(source: str, tmp_path: Path) -> None:
+    error = failed(source, as_cell(source, tmp_path))
+    formatter = AutoFormattedTB(mode="Context", theme_name="nocolor", tb_offset=1)
+    with remembering(formatter):
+        shown = "\n".join(written(formatter, error))
+    marked = re.findall(r"^-+> (\d+) (.*)$", shown, re.MULTILINE)
+    rows = source.split("\n")
+    mine = [(rows[int(number) - 1], text) for number, text in marked if int(number) <= len(rows)]
+    assert len(mine) >= 2
+    assert all(row.strip() == text.strip() for row, text in mine)
 
 
 def test_a_thousand_frames_are_looked_up_once(

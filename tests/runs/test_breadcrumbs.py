@@ -110,6 +110,15 @@ def test_the_failing_line_is_the_task_s_own() -> None:
     assert failing_line(record) == "d['x']"
 
 
+def test_the_failing_line_is_that_of_its_number() -> None:
+    """IPython shows another one beside it for a comprehension."""
+    trace = ("Cell In[1], line 2", "      1 import os", "----> 2 [d['x'] for d in e]", "",
+             "Cell In[1], line 2, in <listcomp>(.0)", "----> 2 import os")  # fmt: skip
+    source = "import os\n[d['x'] for d in e]"
+    record = made(source=source, error=CellError("KeyError", "'x'", trace))
+    assert failing_line(record) == "[d['x'] for d in e]"
+
+
 def told(n: int, **more: Any) -> Told:
     day = datetime(2026, 11, 1 + n % 20, tzinfo=UTC).timestamp()
     return Told(**{"run_id": f"run-{n}", "task": "etl/load.py", "title": "Load", "outcome": "ok",

@@ -48,6 +48,45 @@ def test_a_run_is_found_and_not_once_it_is_removed(tmp_path: Path) -> None:
     assert found(index, "alpha") == [one.run_id]
 
 
+@pytest.mark.parametrize(("text", "query"), [
+    ("# Πωλήσεις στην Αθήνα", "αθηνα"),
+    ("# Отчёт", "отчет"),
+    ("# Hauptstraße", "hauptstrasse"),
+    ("# تَقرير", "تقرير"),
+    ("# cafe\u0301 menu", "café"),
+    ("depth = 4", "depth=4"),
+    ("call(depth=4)", "depth = 4"),
+    ("# deployed 9fceb02d0ae598e9", "9fceb02"),
+    ("# 서울의 매출", "서울"),
+    ("# claude-3-5-sonnet refuses", "claude 3.5 sonnet"),
+    ("load(user_id)", "load order_id"),
+])  # fmt: skip
+def test_it_is_found_as_people_write_it(tmp_path: Path, text: str, query: str) -> None:
+    index = filled(tmp_path, [run(1, text), run(2, "other()")])
+    assert found(index, query) == [run(1).run_id]
+
+
+@pytest.mark.parametrize(("text", "query"), [
+    ("# かき", "がき"),  # no accent, but another word
+    ("load(user_id)", '"order_id" load'),
+    ("load(user_id)", "user.id"),
+])  # fmt: skip
+def test_what_is_another_word_is_not_found(tmp_path: Path, text: str, query: str) -> None:
+    assert found(filled(tmp_path, [run(1, text)]), query) == []
+
+
+def test_what_some_words_are_missing_of_says_so(tmp_path: Path) -> None:
+    index = filled(tmp_path, [run(1, "claude-3-5-sonnet")])
+    with index.reading() as con:
+        (row,) = search(con, parse("claude 3.5 sonnet"), Filters(), 5)
+    assert row.missing == ("3.5",)
+
+
+def test_a_word_that_is_there_is_no_beginning(tmp_path: Path) -> None:
+    index = filled(tmp_path, [run(1, "# load"), run(2, "# loader")])
+    assert found(index, "load") == [run(1).run_id]
+
+
 def test_the_same_run_is_added_once(tmp_path: Path) -> None:
     index = filled(tmp_path, [run(1)])
     with index.writing() as writer:
@@ -103,7 +142,7 @@ def test_only_one_writes_at_a_time_and_readers_go_on(tmp_path: Path) -> None:
         assert writer is not None
         writer.con.execute("BEGIN IMMEDIATE")
         writer.add([run(2)])
-        with Index(tmp_path).writing() as other:
+        with Index(tmp_path).writing(within=0.1) as other:
             assert other is None
         assert found(Index(tmp_path), "work") == [run(1).run_id]
         writer.con.execute("COMMIT")

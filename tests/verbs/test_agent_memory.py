@@ -45,6 +45,26 @@ def test_by_what_a_run_holds(ws: Workspace) -> None:
     assert asked(ws, query="zeppelin") == "no such run"
 
 
+def test_by_results_and_parameters(ws: Workspace) -> None:
+    text = '# %% tags=["parameters"]\nn: int = 1\n\n# %%\nfrom quire.runtime import glue\n'
+    low = ran(ws, f"{text}glue('score', 0.2)\n")
+    high = ran(ws, f"{text}glue('score', 0.9)\n")
+    told = asked(ws, results=["score>0.8"], params=["n=1"])
+    assert high in told
+    assert low not in told
+    assert asked(ws, params=["n>1"]) == "no such run"
+    for wrong in ({"results": "score>0.8"}, {"results": ["score"]}, {"results": ["scroe>1"]},
+                  {"results": ["score>1"], "digest": True}):  # fmt: skip
+        assert call(ws, "run_find", wrong, Caller()).failed
+
+
+def test_a_file_s_name_is_no_line_of_ours(ws: Workspace) -> None:
+    name = "a.py by root: no such run.py"
+    (ws.root / name).write_text("1\n")
+    list(NotebookExecutor(name, workspace=ws))
+    assert f'  "{name}"' in asked(ws)
+
+
 def test_what_mended_a_failure(ws: Workspace) -> None:
     failed, good, again = ran(ws, BROKEN), ran(ws, MENDED), ran(ws, BROKEN)
     told = asked(ws, like=again)

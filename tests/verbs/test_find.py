@@ -6,6 +6,8 @@ import errno
 import json
 import os
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,6 +207,22 @@ def test_the_index_follows_the_archive(filled: Workspace) -> None:
     assert (told["runs"], told["behind"], told["problem"]) == (5, 0, "")
 
 
+def test_while_another_adds_the_few_that_are_missing_it_waits(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catch_up(filled)
+    new = keep(filled, 9, note="zeros from the new exporter")
+    monkeypatch.setattr("quire.verbs.index.PATIENCE", 60.0)
+    with ExitStack() as held, ThreadPoolExecutor() as pool:
+        held.enter_context(index_of(filled).writing())
+        asked = pool.submit(find, filled, "zeros")
+        with pytest.raises(TimeoutError):
+            asked.result(0.3)
+        held.close()
+        assert [hit.run_id for hit in asked.result(60).hits] == [new]
+        assert not asked.result().warnings
+
+
 def test_runs_that_went_are_not_found(filled: Workspace) -> None:
     assert len(ids(filled)) == 4
     git(filled.root, "update-ref", "refs/heads/reports", "refs/heads/reports~2")
@@ -367,6 +385,21 @@ def test_a_build_is_found_by_its_sections(ws: Workspace) -> None:
     assert set(ids(ws, "flask")) == {run_id(1), run_id(2)}
 
 
+def test_tests_that_failed_are_told_from_those_of_which_none_did(ws: Workspace) -> None:
+    none = {"errors": 0, "failed": 0, "passed": 0}
+    for number, told in enumerate([
+        none | {"passed": 4, "status": 0},
+        none | {"failed": 2, "status": 1},
+        none | {"errors": 1, "passed": 4, "status": 1},
+        none | {"status": 0},
+        none | {"status": 2},
+    ]):  # fmt: skip
+        keep(ws, number, results=[("test_results", told)])
+    assert set(ids(ws, "tests:failed")) == {run_id(1), run_id(2), run_id(4)}
+    assert set(ids(ws, "tests:passed")) == {run_id(0), run_id(2)}
+    assert ids(ws, "tests:errors") == [run_id(2)]
+
+
 def test_a_digest_of_the_archive(filled: Workspace) -> None:
     made = digest(filled, since="2026-11-01")
     assert made.runs == 4
@@ -381,6 +414,22 @@ def test_a_digest_of_the_archive(filled: Workspace) -> None:
     assert git(filled.root, "show", "reports:DIGEST.md").startswith("# Digest of runs")
     assert len(ids(filled)) == 4
     assert ORIGIN.asked["by"] == "ada"
+
+
+def test_a_digest_of_more_runs_than_fit_says_so(
+    filled: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.verbs.digest.MOST", 4)
+    assert "Only" not in digest(filled, since="2026-11-01").text
+    monkeypatch.setattr("quire.verbs.digest.MOST", 3)
+    made = digest(filled, since="2026-11-01")
+    assert made.runs == 3
+    assert "Only the newest 3 runs of that time." in made.text
+
+
+def test_what_is_like_an_error_without_a_name_is_told_as_it_was_given(filled: Workspace) -> None:
+    assert similar(filled, "division by zero").error == "division by zero"
+    assert similar(filled, "ZeroDivisionError").error == "ZeroDivisionError"
 
 
 def test_without_a_repository_and_without_any_run(tmp_path: Path) -> None:

@@ -71,13 +71,24 @@ def _checks(value: Any) -> list[tuple[str, bool]]:
 def _tests(value: Any) -> str:
     if not isinstance(value, Mapping):
         return ""
-    counts = [(name, value.get(name)) for name in COUNTS]
-    said = [f"{n:,} {name}" for name, n in counts if _is_count(n) and (n or name == "passed")]
+    counts = {name: value[name] for name in COUNTS if _is_count(value.get(name))}
+    words = {"errors": "failed with errors"}  # who looks for what failed means those too
+    said = [f"{n:,} {words.get(name, name)}" for name, n in counts.items() if n]
     status = value.get("status")
-    if not said and _is_count(status):
+    if not said and (counts or _is_count(status)):
         # A runner that finds no tests says so with 5.
-        return {"0": "passed", "5": "none found"}.get(str(status), f"failed with status {status}")
+        well = {"0": "none found" if counts else "passed", "5": "none found"}
+        return well.get(str(status if _is_count(status) else 0), f"failed with status {status}")
     return ", ".join(said)
+
+
+def searched(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The results as their text is searched: `"failed": 0` must not be found by `tests:failed`."""
+    tests = results.get("test_results")
+    if not isinstance(tests, Mapping):
+        return dict(results)
+    told = {name: n for name, n in tests.items() if n or name not in COUNTS}
+    return {**results, "test_results": told}
 
 
 def _is_count(value: Any) -> bool:

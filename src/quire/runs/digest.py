@@ -46,9 +46,9 @@ class Told:
 Link = Callable[[str], str]  # a run's id to the place that is linked to
 
 
-def digest(runs: Sequence[Told], link: Link, *, title: str = "Digest of runs") -> str:
-    """Oldest first in, the newest first out."""
-    out = [f"# {title}", "", _head(runs), ""]
+def digest(runs: Sequence[Told], link: Link, *, title: str = "Digest of runs", of: str = "") -> str:
+    """Oldest first in, the newest first out. `of`: what these are, where there were more."""
+    out = [f"# {title}", "", _head(runs), *([f"Only {of}."] if of else []), ""]
     page = _Page(LONGEST - 500 - sum(len(line) + 1 for line in out))
     topics: dict[str, list[Told]] = defaultdict(list)
     for run in runs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .frames import Frame, frames
 from .printed import plain
 from .record import Record
 
@@ -55,10 +56,19 @@ def failing_line(record: Record) -> str:
     error = record.error
     if error is None:
         return ""
-    marked = _AT_FAULT.findall(plain("\n".join(error.traceback[:200]))[:50_000])
+    told = "\n".join(error.traceback[:200])[:50_000]
+    marked = _AT_FAULT.findall(plain(told))
     cell = next((c for c in record.cells if c.id == error.cell), None)
-    source = [line.strip() for line in cell.source.split("\n")] if cell else []
-    # The innermost may be a library's: the task's own line is in its cell.
-    mine = [line.strip() for line in marked if line.strip() in source]
+    # The innermost may be a library's: the task's own line is in its cell. The number of a line is
+    # right where the text beside it may be another one's, as IPython has it for a comprehension.
+    source = cell.source.split("\n") if cell else []
+    count = cell.execution_count if cell else None
+    mine = [
+        source[one.line - 1].strip()
+        for one in frames([told])
+        if isinstance(one, Frame) and one.count is not None and one.line is not None
+        and count in (None, one.count) and 0 < one.line <= len(source)
+    ]  # fmt: skip
+    mine = mine or [line.strip() for line in marked if line.strip() in map(str.strip, source)]
     found: list[str] = mine or [line.strip() for line in marked]
     return found[-1][:300] if found else ""

@@ -16,7 +16,7 @@ from typing import Any
 from ..document.parameter import INJECTED_TAG
 from .breadcrumb import summary
 from .building import facts as building_facts
-from .building import told
+from .building import searched, told
 from .failure import failing_line, fingerprint
 from .printed import plain, text_of
 from .record import CellRecord, Record
@@ -113,10 +113,12 @@ def _pieces(record: Record, by: str) -> Iterator[Piece]:
     for asked in record.asked[:MOST_PIECES]:
         answer = f" {asked.answer}" if asked.answer else ""
         yield Piece("note", asked.cell, _brief(f"{asked.question}{answer}", OF_A_TEXT))
-    built = told(_values(record))
+    values = _values(record)
+    built, values = told(values), searched(values)
     for name, result in list(record.results.items())[:MOST_PIECES]:
         most = OF_A_TEXT if name in built else OF_A_VALUE
-        value = _value(result.value, most) if result.kind != "display" else ""
+        value = values.get(name, result.value)
+        value = _value(value, most) if result.kind != "display" else ""
         said = f" ({built[name]})" if name in built else ""
         yield Piece("result", result.cell, f"{_brief(name, 200)} = {value}{said}")
     for name, value in list(_parameters(record).items())[:MOST_PIECES]:

@@ -43,12 +43,15 @@ class Matcher:
         # Runs of one source share its pieces: each is looked through once.
         self._looked: dict[int, tuple[Piece, str, tuple[int, ...]]] = {}
 
-    def literal(self, pieces: Sequence[Piece]) -> bool:
-        """Whether what counts to the letter is there to the letter."""
-        exact = [
-            group for group in self.query.groups if all(term.exact or term.of for term in group)
-        ]
-        return all(any(self._stands(term, pieces) for term in group) for group in exact)
+    def literal(self, pieces: Sequence[Piece], *, strict: bool = True) -> bool:
+        """Whether what counts to the letter is there to the letter. Where some of the words are
+        enough, only what stands in quotes must be."""
+        groups = self.query.groups
+        if strict:
+            must = [group for group in groups if all(term.exact or term.of for term in group)]
+        else:
+            must = [group for group in groups if any(term.quoted for term in group)]
+        return all(any(self._stands(term, pieces) for term in group) for group in must)
 
     def _stands(self, term: Term, pieces: Sequence[Piece]) -> bool:
         text = _flat(term.text)
@@ -152,7 +155,9 @@ def _fits(term: Term, piece: Piece) -> bool:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.casefold().split())
+    """Spaces around `=` say nothing: `depth=4` is found where a result says `depth = 4`."""
+    text = " ".join(text.casefold().split())
+    return text.replace(" =", "=").replace("= ", "=") if "=" in text else text
 
 
 def _needle(term: Term) -> str:
@@ -171,8 +176,8 @@ def _stem(word: str) -> str:
 
 def _pattern(term: Term) -> re.Pattern[str]:
     if term.exact:
-        words = map(re.escape, term.text.split())
-        return re.compile(r"\s+".join(words), re.IGNORECASE)
+        sides = (r"\s+".join(map(re.escape, side.split())) for side in term.text.split("="))
+        return re.compile(r"\s*=\s*".join(sides), re.IGNORECASE)
     parts = []
     for word in _WORD.findall(bare(term.text)):
         if term.prefix:

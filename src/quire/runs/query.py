@@ -226,7 +226,7 @@ def comparison(kind: str, text: str) -> Comparison:
     if found is None or not found[3]:
         raise UsageError(
             f"{_quoted(text)} is no comparison",
-            hint=f'a name, one of = != < <= > >= and a value: --{kind} "{example}"',
+            hint=f'a name, one of = != < <= > >= and a value, such as "{example}"',
         )
     sign: Any = found[2].replace("==", "=")
     value = _literal(found[3])

@@ -8,16 +8,35 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..runs.fields import OWN, SHARED, STRONG, WEIGHTS
-from ..runs.folding import spaced
+from ..runs.folding import searched
 from ..runs.query import Query, Term
 
 CANDIDATES = 400  # of one way to meet a query, the newest
 SOURCES = 10  # that meet some of a query: their newest runs are looked at
 FEW = 20_000  # runs that a filter may leave for their ids to be listed
 Group = tuple[Term, ...]
+
+
+def begun(con: sqlite3.Connection, query: Query) -> Query:
+    """A word that no run has is taken for the beginning of one: `9fceb02` of a commit."""
+    groups = tuple(tuple(_begun(con, term) for term in group) for group in query.groups)
+    return query if groups == query.groups else replace(query, groups=groups)
+
+
+def _begun(con: sqlite3.Connection, term: Term) -> Term:
+    # Where words have endings of another kind, such as in Korean, two letters say much.
+    if term.exact or term.prefix or len(term.text) < (3 if term.text.isascii() else 2):
+        return term
+    for table, names in (("words", OWN), ("shared", SHARED)):
+        if asked := _group((term,), names):
+            sql = f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1"
+            if con.execute(sql, (asked,)).fetchone():
+                return term
+    return replace(term, prefix=True)
 
 
 class Asking:
@@ -164,7 +183,7 @@ def _group(group: Sequence[Term], names: Sequence[str]) -> str:
     for term in group:
         fields = [name for name in names if not term.field or name == term.field]
         if fields:
-            words = spaced(term.text).replace('"', '""').replace("\0", " ")
+            words = searched(term.text).replace('"', '""').replace("\0", " ")
             text = f'"{words}"' + ("*" if term.prefix else "")
             parts.append(f"({{{' '.join(fields)}}} : {text})")
     return f"({' OR '.join(parts)})" if len(parts) > 1 else "".join(parts)

@@ -90,9 +90,10 @@ class Index:
     # Writing.
 
     @contextlib.contextmanager
-    def writing(self, *, wait: bool = False) -> Iterator[Writer | None]:
-        """None where somebody else is at it: they will do what there is to do."""
-        with self._lock("index.writing", fcntl.LOCK_EX, wait=wait) as mine:
+    def writing(self, *, within: float = 0.0) -> Iterator[Writer | None]:
+        """None where somebody else is at it, after so many seconds still: they will do what there
+        is to do."""
+        with self._lock("index.writing", fcntl.LOCK_EX, within=within) as mine:
             if not mine:
                 yield None
                 return
@@ -154,8 +155,8 @@ class Index:
         return 0
 
     @contextlib.contextmanager
-    def _lock(self, name: str, how: int, *, wait: bool = True) -> Iterator[bool]:
-        """Whether it was got; only who does not wait may not get it."""
+    def _lock(self, name: str, how: int, *, within: float | None = None) -> Iterator[bool]:
+        """Whether it was got; only who says within what time may not get it."""
         with disk(str(self.folder)):
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -163,21 +164,22 @@ class Index:
                 ignore.write_text("*\n")
             fd = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            yield _locked(fd, how, PATIENCE if name == "index.lock" else None, wait=wait)
+            yield _locked(fd, how, PATIENCE if name == "index.lock" else None, within)
         finally:
             os.close(fd)
 
 
-def _locked(fd: int, how: int, patience: float | None, *, wait: bool) -> bool:
-    end = time.monotonic() + (patience or 0.0)
+def _locked(fd: int, how: int, patience: float | None, within: float | None) -> bool:
+    seconds = patience if within is None else within
+    end = time.monotonic() + (seconds or 0.0)
     while True:
         try:
-            fcntl.flock(fd, how if wait and patience is None else how | fcntl.LOCK_NB)
+            fcntl.flock(fd, how if seconds is None else how | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
-            if not wait:
-                return False
             if time.monotonic() > end:
+                if within is not None:
+                    return False
                 raise StorageError(
                     "another process has had the index open for too long",
                     hint="let its search end, or end it, and say it again",

@@ -18,10 +18,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..runs.fields import OWN, SHARED
-from ..runs.folding import spaced
+from ..runs.folding import searched
 from ..runs.indexed import Fact, Indexed, Piece, Source, moment
 
-VERSION = 3
+VERSION = 4
 APPLICATION = 0x71726478
 TOKENIZER = "tokenize='porter unicode61 remove_diacritics 2'"
 _TOKENS = f"content='', {TOKENIZER}"
@@ -222,7 +222,7 @@ def _columns(pieces: Iterable[Piece], names: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, list[str]] = {name: [] for name in names}
     for piece in pieces:
         found[piece.field].append(piece.text)
-    return tuple(_clean(spaced("\n".join(texts))) for texts in found.values())
+    return tuple(_clean(searched("\n".join(texts))) for texts in found.values())
 
 
 def _listed(pieces: Sequence[Piece]) -> list[tuple[str, str, str]]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..runs.digest import Told
-from ..runs.folding import spaced
+from ..runs.folding import searched
 from ..runs.indexed import Fact, Piece
 from ..runs.matching import Matcher, Spot
 from ..runs.query import Comparison, Query, Term
 from . import indexwriter
-from .asking import Asking
+from .asking import Asking, begun
 from .indexwriter import mark, stored, unpacked
 from .stemming import stemmer
 
@@ -68,6 +68,7 @@ def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) 
     """The best first: what has all of it in strong fields, what has all of it, what has some."""
     if not query.groups:
         return newest(con, filters, limit)
+    query = begun(con, query)
     matcher = Matcher(query, stemmer())
     conditions = _conditions(filters) if filters else ("", [])
     ask = Asking(con, query, *conditions)
@@ -75,7 +76,9 @@ def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) 
     seen: set[int] = set()
     sources: dict[int, Any] = {}
     for strict, way in ((True, ask.strong), (True, ask.all), (False, ask.some)):
-        found = [(at, score) for at, score in way().items() if at not in seen]
+        # What does not have all of it to the letter may still have some of it.
+        told = seen if strict else {row.id for row in out}
+        found = [(at, score) for at, score in way().items() if at not in told]
         seen.update(at for at, _ in found)
         out += _best(con, matcher, found, sources, limit - len(out), strict=strict)
         if len(out) >= limit:
@@ -101,7 +104,7 @@ def _best(
         if at >= max(LOOKED_AT, 2 * limit) and (len(scored) >= limit or not strict):
             break
         row = read(con, rowid, sources)
-        if row is None or not matcher.literal(row.pieces):
+        if row is None or not matcher.literal(row.pieces, strict=strict):
             continue
         weight = score / top + matcher.weight(row.pieces)
         weight += (1.0 if strict else 2.0) * matcher.covered(row.pieces)
@@ -236,7 +239,7 @@ def by_failure(
     if len(parts) > 1:
         asked.append((2, " AND ".join(parts), marks))
     if any(letter.isalnum() for letter in said):
-        phrase = spaced(said).replace('"', '""')
+        phrase = searched(said).replace('"', '""')
         literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
         for score, joined in ((2, " OR "), (3, " AND ")):
             given = [f'{{error}} : "{phrase}"', *marks]

@@ -48,10 +48,11 @@ def digest(
 
     def ask(con: Any) -> list[Told]:
         # What is kept here only stays here: the page in the archive goes where the archive goes.
-        return searching.told(con, replace(narrow(con), archived=write), MOST)
+        return searching.told(con, replace(narrow(con), archived=write), MOST + 1)
 
     caught, runs = asked_of(ws, ask, progress)
-    text = render(runs, _link)
+    cut, runs = len(runs) > MOST, runs[-MOST:]
+    text = render(runs, _link, of=f"the newest {MOST:,} runs of that time" if cut else "")
     place = ws.archive.write_digest(text.encode("utf-8", "replace")) if write else ""
     return Digest(text, len(runs), place, warnings_of(caught))
 

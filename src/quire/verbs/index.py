@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +20,8 @@ from ..workspace import STATE, Workspace
 from .extracting import BATCH, UNREADABLE, Read, extracted
 
 LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
+# A host adds each run as it ends: whoever asks in that moment, such as right after a run, waits.
+FEW, PATIENCE = 100, 2.0  # runs, seconds
 
 Progress = Callable[[int, int], None]
 
@@ -80,7 +84,8 @@ def _anew(ws: Workspace, index: Index, why: BadIndex, progress: Progress) -> Cau
 
 def _catch_up(ws: Workspace, index: Index, news: News, progress: Progress) -> Caught:
     done = Caught()
-    with index.writing() as writer:
+    within = PATIENCE if len(news.added) <= FEW else 0.0
+    with index.writing(within=within) as writer:
         if writer is None:
             done.behind = len(news.added)
         else:
@@ -165,12 +170,11 @@ def _unknown(ws: Workspace, con: sqlite3.Connection) -> Iterator[str]:
 
 
 def _newest_local(ws: Workspace) -> list[str]:
-    root = ws.runs.root
     try:
-        names = [path.name for path in root.iterdir()]
+        # Names only: there may be a hundred thousand, and every search asks.
+        return heapq.nlargest(LOCAL, os.listdir(ws.runs.root))
     except OSError:
         return []
-    return sorted(names, reverse=True)[:LOCAL]
 
 
 def _is_over(ws: Workspace, run_id: str) -> bool:

@@ -91,7 +91,7 @@ def similar(
         Alike(hit_of(ws, row), why, _fix(ws, row, passed) if passed is not None else None)
         for row, why, passed in found
     )
-    return Similar(error, tuple(alike), warnings_of(caught))
+    return Similar(error.strip(": "), tuple(alike), warnings_of(caught))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 For every frame it looks through all loaded modules, reads the source and colours the lines, also
 where that frame's code was there a thousand times before. While one traceback is being formatted
 nothing of that changes, so it is done once for each piece of code.
+
+One thing is not as IPython would have it: before Python 3.13 the source of a comprehension or of a
+class is looked for from the nearest `def` above it, so another line was shown as the failing one.
 """
 
 from __future__ import annotations
@@ -62,7 +65,7 @@ def _lines_of_frames(find: Callable[..., Any]) -> Any:
         key = object.f_code.co_filename, object.f_code
         if key not in found:
             try:
-                found[key] = find(object)
+                found[key] = _from_its_first(object, *find(object))
             except OSError as error:
                 found[key] = OSError(*error.args)
         known = found[key]
@@ -71,6 +74,15 @@ def _lines_of_frames(find: Callable[..., Any]) -> Any:
         return list(known[0]), known[1]
 
     return getsourcelines
+
+
+def _from_its_first(frame: types.FrameType, lines: list[str], first: int) -> Any:
+    """IPython counts from the line that the code says is its first."""
+    code = frame.f_code
+    if first in (0, code.co_firstlineno) or code.co_name == "<module>":
+        return lines, first
+    every, _ = inspect.findsource(frame)
+    return inspect.getblock(every[code.co_firstlineno - 1 :]), code.co_firstlineno
 
 
 def _records(formatter: Any, write: Callable[..., Any]) -> Any:

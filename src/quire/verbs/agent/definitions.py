@@ -22,6 +22,10 @@ def _text(about: str) -> Schema:
     return {"type": "string", "description": about}
 
 
+def _texts(about: str) -> Schema:
+    return {"type": "array", "items": {"type": "string"}, "description": about}
+
+
 def _seconds(about: str) -> Schema:
     return {**_SECONDS, "description": about}
 
@@ -220,6 +224,8 @@ TOOLS = (
                 "ok", "failed", "timed_out", "cancelled", "died", "paused", "running",
             ),
             "since": _text("ISO date or time, or such as 7d"),
+            "results": _texts("Each such as score>0.8"),
+            "params": _texts("Each such as region=eu"),
             "like": _text("A failed run, or an error: who met it before, and what mended it"),
             "digest": {"type": "boolean", "description": "One page on what happened since then"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},

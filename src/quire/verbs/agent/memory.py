@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...errors import UsageError
 from ...runs.quoting import EXPLAINED, inline, mentioned, quoted
@@ -30,6 +30,8 @@ def search(
     path: str | None = None,
     outcome: str | None = None,
     since: str = "",
+    results: Sequence[str] = (),
+    params: Sequence[str] = (),
     like: str = "",
     digest: bool = False,
     limit: int = 10,
@@ -37,6 +39,11 @@ def search(
     task = ws.named((ws.cwd / inside(ws, path)).resolve()) if path is not None else ""
     if sum((bool(query), bool(like), digest)) > 1:
         raise UsageError("query, like and digest are three ways to ask", hint="give one of them")
+    if (results or params) and (like or digest or outcome == "running"):
+        raise UsageError(
+            "results and params narrow what a query finds, of runs that are over",
+            hint="run_find without like, digest and outcome running",
+        )
     if digest:
         told = page_of(ws, since=since, task=task)
         return _told([quoted(told.text)] if told.runs else [], told.warnings)
@@ -51,6 +58,8 @@ def search(
         task=task,
         since=since,
         outcome=(outcome,) if outcome else (),
+        results=results,
+        params=params,
         limit=limit,
     )
     return _told([_hit(hit) for hit in hits.hits], hits.warnings)

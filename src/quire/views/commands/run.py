@@ -169,7 +169,9 @@ def follow(
         if record.outcome == "paused":
             app.terminal.out(f"take it up: quire resume {record.run_id}")
         elif execution.resumable:
-            shown = relative(execution.plan.path, app.cwd)
+            from shlex import quote
+
+            shown = quote(relative(execution.plan.path, app.cwd))
             minutes = round(execution.workspace.config.resume_for / 60)
             app.terminal.out(
                 f"mend it, then go on from there: quire run {shown} --resume last "
