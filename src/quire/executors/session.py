@@ -71,6 +71,7 @@ class Marks:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._marks: dict[int, Mark] = {}
+        self._most = 0  # bytes: more than that they cannot have together
 
     def __iter__(self) -> Iterator[Mark]:
         return iter(self._marks.values())
@@ -108,11 +109,21 @@ class Marks:
         for mark in held[: max(0, excess)]:
             self._forget(mark, f"only the newest {self.budget.count} states are kept")
         held = held[max(0, excess) :]
-        # Measuring takes as long as the process is large, so only where it can matter.
-        if len(held) < 2 or held[-1].snapshot is None:
+        newest = held[-1].snapshot if held else None
+        if newest is None:
             return
-        if held[-1].snapshot.resident() * len(held) <= self.budget.memory:
-            return
+        # Measuring takes as long as the process is large: not at all where it cannot matter, and
+        # all of them only where what has come since the last time could be too much.
+        most = newest.resident() * len(held)
+        if most > self.budget.memory:
+            # What it has now and, as much again, what the live kernel leaves to it in the end.
+            most = min(most, self._most + 2 * newest.memory())
+        if most > self.budget.memory:
+            most = self._measured(held)
+        self._most = most
+
+    def _measured(self, held: list[Mark]) -> int:
+        """The most that they can have together by the next one. The oldest go if it is too much."""
         sizes = [mark.snapshot.memory() if mark.snapshot else 0 for mark in held]
         total = sum(sizes)
         for mark, size in zip(held[:-1], sizes, strict=False):
@@ -120,6 +131,7 @@ class Marks:
                 break
             total -= size
             self._forget(mark, "the states together took too much memory")
+        return total + sizes[-1]
 
     @staticmethod
     def _forget(mark: Mark, reason: str) -> None:
