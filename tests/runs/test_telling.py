@@ -32,7 +32,7 @@ from quire.runs.events import (
 )
 from quire.runs.excerpt import Whole
 from quire.runs.quoting import EXPLAINED, MARK
-from quire.runs.record import Record, fold
+from quire.runs.record import CellRecord, Record, fold
 from quire.runs.steps import as_command
 from quire.runs.telling import Limits, StaleCell, tell_cells, tell_run
 from runs.made_records import AT, made, shown, stream
@@ -106,7 +106,7 @@ class Beside:
     def __init__(self, whole: Whole) -> None:
         self.found = whole
 
-    def whole(self, cell: str, stream: str) -> Whole:
+    def whole(self, cell: CellRecord, stream: str) -> Whole:
         return self.found
 
 
@@ -147,7 +147,7 @@ def test_a_single_line_that_the_record_cut_is_one_line() -> None:
     text = tell_run(fold(events), places=Beside(Whole(1_004_001, 1))).text
     assert "… 1,000,000 characters omitted" in text
     assert "1 lines" not in text
-    assert 'lines="1-' in text
+    assert 'lines="1:1")' in text
 
 
 def test_colours_bars_and_controls() -> None:

@@ -21,8 +21,16 @@ VALUES = 2_500
 MOST_FRAMES = 12
 
 
-def tell_failure(page: Page, cell: CellRecord, names: Mapping[int, str]) -> None:
-    """`names` has for each execution count the cell that ran then."""
+def tell_failure(
+    page: Page,
+    cell: CellRecord,
+    names: Mapping[int, str],
+    *,
+    message: int = MESSAGE,
+    more: str = "",
+) -> None:
+    """`names` has for each execution count the cell that ran then. `message` is how much of the
+    error's text is told, `more` how to read the rest."""
     error = cell.error
     if error is None:
         return
@@ -34,7 +42,7 @@ def tell_failure(page: Page, cell: CellRecord, names: Mapping[int, str]) -> None
     if not stopped:
         page.say(f"error{at}: {inline(error.name, 100)}")
         if error.value.strip():
-            page.quote(error.value, MESSAGE)
+            page.quote(error.value, message, lambda cut: f"… {cut.omitted} omitted{more}")
     marks = "the line it was stopped in" if stopped else "the failing line"
     page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))

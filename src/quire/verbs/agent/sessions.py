@@ -18,7 +18,7 @@ from ...workspace import LiveSession, Workspace
 from .. import session as sessions
 from ..promote import promote as make_task
 from ..restore import restore as bring_back
-from ..tell import tell_session_output
+from ..tell import BesideSession, tell_session_output
 from . import texts
 from .caller import Caller
 from .notebooks import inside
@@ -142,6 +142,7 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         stale=_stale(ws, live) if over else (),
         running=not over,
         limits=texts.limits(ws),
+        places=BesideSession(ws.sessions.folder(given.name), answer.cells),
     )
     lines = []
     if answer.replaced is not None and answer.replaced.how == "lost":
