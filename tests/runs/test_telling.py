@@ -174,6 +174,25 @@ def test_the_same_block_is_told_once() -> None:
     assert "stdout: the same as what cell c0 gave out above" in text
 
 
+def test_an_object_with_no_words_of_its_own_is_told_by_its_table() -> None:
+    rows = "".join(f"<tr>\n  <th>{n}</th>\n  <td>v{n}</td>\n</tr>" for n in range(3))
+    data = shown(
+        text__plain="<pandas.Styler at 0x7f91e2578750>", text__html=f"<table>{rows}</table>"
+    )
+    told = tell_run(ran([data])).text
+    assert "at 0x" not in told
+    assert "| 0 v0\n| 1 v1\n| 2 v2" in told
+    alone = shown(text__plain="<matplotlib.lines.Line2D at 0x7f91e2578750>")
+    assert "Line2D at 0x" in tell_run(ran([alone])).text
+
+
+def test_a_wide_table_says_that_columns_are_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([range(100)] * 3)
+    data = shown(text__plain=repr(frame), text__html=frame._repr_html_())
+    assert "\ntable: 3 of 3 rows, some of 100 columns:" in tell_run(ran([data])).text
+
+
 def test_tables_say_how_much_of_them_is_there() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": range(29_658)})

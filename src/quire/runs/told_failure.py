@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .excerpt import Excerpt
-from .frames import Frame, Said, frames, is_chain, is_part
+from .frames import Frame, Said, frames, is_chain, is_part, notes
 from .page import Page
 from .printed import without_escapes
 from .quoting import inline
@@ -41,8 +41,9 @@ def tell_failure(
     stopped = cell.status in ("timed_out", "cancelled") and error.name == "KeyboardInterrupt"
     if not stopped:
         page.say(f"error{at}: {inline(error.name, 100)}")
-        if error.value.strip():
-            page.quote(error.value, message, lambda cut: f"… {cut.omitted} omitted{more}")
+        text = f"{error.value}\n{notes(error.traceback, error.name, error.value)}".strip("\n")
+        if text.strip():
+            page.quote(text, message, lambda cut: f"… {cut.omitted} omitted{more}")
     marks = "the line it was stopped in" if stopped else "the failing line"
     page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))
