@@ -527,6 +527,12 @@ def test_a_dead_kernel_says_so() -> None:
     told = tell_cells(answer_of(events), session="a", task="t.py", epoch=2)
     assert told.failed
     assert "it was killed (signal 9)" in told.text
+    assert 'go back to before it: notebook_session(action="rewind", session="a"' in told.text
+    told = tell_cells(
+        answer_of(events), session="a", task="t.py", epoch=2, no_way_back="a socket is open"
+    )
+    assert 'cannot be undone: "a socket is open"' in told.text
+    assert 'action="rewind"' not in told.text
     assert 'notebook_session(action="restart", session="a")' in told.text
 
 

@@ -182,3 +182,56 @@ def test_all_that_a_failed_cell_gave_out_has_its_error(do: Do) -> None:
     whole = follow(do, told)
     assert "| reason 500\n" in whole.text
     assert "gave out nothing" not in whole.text
+
+
+def test_after_a_kernel_died_the_way_back_is_named_where_there_is_one(do: Do) -> None:
+    do("exec", code="x = 41")
+    dead = do("exec", code="import os; os._exit(3)")
+    back = 'go back to before it: notebook_session(action="rewind", session="a", cell="#2")'
+    assert back in dead.text
+    assert not do("rewind", cell="#2").failed
+    assert do("exec", code="x + 1").text.endswith("| 42")
+
+
+THREAD = "import threading\nwait = threading.Event()\nthreading.Thread(target=wait.wait).start()"
+
+
+def test_no_way_back_is_named_where_there_is_none(do: Do) -> None:
+    do("exec", code=THREAD)
+    told = do("exec", code="1/0").text
+    assert 'what it did cannot be undone: "threads are still running' in told
+    assert 'action="rewind"' not in told
+    dead = do("exec", code="import os; os._exit(3)").text
+    assert 'run again what had run before: notebook_session(action="restore"' in dead
+    assert 'action="rewind"' not in dead
+
+
+def test_a_cell_that_had_to_be_ended_is_not_taken_for_one_that_took_the_memory(do: Do) -> None:
+    deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+    told = do("exec", code=deaf, cell_timeout=0.2)
+    assert "did not stop when it was interrupted" in told.text
+    assert "memory runs out" not in told.text
+
+
+def test_a_replaced_kernel_is_announced_by_whatever_looks_first(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "a.py").write_text(TASK)
+    told: list[str] = []
+    # The second one is as the next host: it knows only what is on the disk.
+    for calls in (
+        [{"action": "exec", "code": "x = 41"}],
+        [{"action": "vars"}, {"action": "restore"}],
+    ):
+        engine = Engine(outlives=True)
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        for given in calls:
+            asked = {"path": "a.py", **given}
+            told.append(call(ws, "notebook_session", asked, Caller("test")).text)
+        engine.close()
+    _, looked, again = told
+    assert looked.startswith("THE KERNEL WAS REPLACED (epoch 2): what ran before is gone.")
+    assert again.startswith("a fresh kernel (epoch 3), in which ran again what had run before")
+
+
+def test_a_session_that_is_not_there_is_opened_with_its_notebook(do: Do) -> None:
+    assert 'notebook_session(action="open", path=…)' in do("vars").text

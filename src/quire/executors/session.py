@@ -176,6 +176,7 @@ def _look(value: str) -> str:
 
 
 NO_SNAPSHOTS = "this kind of kernel cannot set its state aside"
+NOT_THERE = "no state was set aside there"
 GONE = "the copy that was set aside was ended from outside"
 
 
@@ -347,6 +348,13 @@ class Session:
             self.epoch += 1
         return KernelReplaced(self.epoch, reason, self.at(), how)
 
+    def no_way_back(self, order: int) -> str:
+        """Why one cannot go back to before that execution; empty where one can."""
+        mark = self.marks.get(order)
+        if mark is not None and mark.snapshot is not None:
+            return ""
+        return mark.reason if mark is not None else NOT_THERE
+
     def restart(self, how: Replaced = "restarted") -> KernelReplaced:
         """A new kernel with nothing in it."""
         self._enter()
@@ -430,7 +438,6 @@ class Session:
 
 def _no_way_back(order: int, mark: Mark | None) -> UsageError:
     return UsageError(
-        f"there is no way back to before execution {order}: "
-        f"{mark.reason if mark else 'no state was set aside there'}",
+        f"there is no way back to before execution {order}: {mark.reason if mark else NOT_THERE}",
         hint="rewind further back, or restart the session and run the cells again",
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import summary
 from .answering import Answer, Answered
-from .events import ToolCalled
+from .events import KernelReplaced, ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
 from .record import CellRecord, Record
@@ -248,11 +248,13 @@ def tell_cells(
     say: Say = as_tool,
     places: Places | None = None,
     running: bool = False,
+    no_way_back: str = "",
 ) -> Told:
-    """What a session answered. `running`: its last cell goes on while we tell."""
+    """What a session answered. `running`: its last cell goes on while we tell. `no_way_back` is why
+    the state before the cell that failed is not there."""
     limits = limits or Limits()
     page = Page()
-    if not stale and (only := _only_stopped(answer)) is not None:
+    if not stale and not no_way_back and (only := _only_stopped(answer)) is not None:
         page.say(only)
         return Told(page.text(limits.whole), failed=True)
     by_id = {id(one.cell): one for one in answer.cells}
@@ -263,10 +265,7 @@ def tell_cells(
 
     teller = Teller(page, limits, say, {"session": session}, places, named)
     if answer.replaced is not None:
-        page.say(
-            f"THE KERNEL WAS REPLACED (epoch {answer.replaced.epoch}): what ran before is gone. "
-            f"Why: {inline(for_tools(answer.replaced.reason), 300)}"
-        )
+        page.say(replacement(answer.replaced))
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
@@ -287,7 +286,10 @@ def tell_cells(
         _failure(page, teller, bad.cell, names)
         if answer.died is not None:
             page.say(f"the kernel died: {inline(answer.died.reason, 500)}; its state is gone")
-        _next(page, _after_cell(session, task, bad), say)
+        if no_way_back:
+            page.say(f"what it did cannot be undone: {inline(for_tools(no_way_back), 300)}")
+        died = answer.died is not None
+        _next(page, _after_cell(session, task, bad, died=died, undo=not no_way_back), say)
         teller.outputs(bad.cell)
     others = [one.cell for one in answer.cells if one is not bad]
     for cell in teller.some([one for one in others if one.outputs]):
@@ -299,6 +301,16 @@ def tell_cells(
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
     return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def replacement(event: KernelReplaced) -> str:
+    """The first thing to be said where a kernel is not the one that somebody knew."""
+    if event.how == "restored":
+        return f"a fresh kernel (epoch {event.epoch}), in which ran again what had run before"
+    return (
+        f"THE KERNEL WAS REPLACED (epoch {event.epoch}): what ran before is gone. "
+        f"Why: {inline(for_tools(event.reason), 300)}"
+    )
 
 
 def _only_stopped(answer: Answer) -> str | None:
@@ -340,16 +352,20 @@ def tell_execution(
     return Told(page.text(limits.whole), teller.pictures)
 
 
-def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:
-    if bad.cell.status == "died":
+def _after_cell(
+    session: str, task: str, bad: Answered, *, died: bool, undo: bool
+) -> Iterator[tuple[str, Step]]:
+    cell = f"#{bad.order}" if bad.index is None else bad.cell.id
+    if undo:
+        back = "go back to before it" if died else "undo what it did"
+        yield back, Step("rewind", {"session": session, "cell": cell})
+    elif died:
         again = Step("restore", {"session": session})
         yield "run again what had run before", again
         yield "or begin with an empty kernel", Step("restart", {"session": session})
         return
     if bad.index is None:
-        yield "undo what it did", Step("rewind", {"session": session, "cell": f"#{bad.order}"})
         return
-    yield "undo what it did", Step("rewind", {"session": session, "cell": bad.cell.id})
     yield "mend the cell", Step("edit", {"path": task, "cell": bad.cell.id, "new_source": ...})
     yield "go on from there", Step("exec", {"session": session, "cells": f"{bad.index}-"})
 

@@ -200,7 +200,7 @@ def named(workspace: Workspace, name: str) -> str:
         )
     raise UsageError(
         f"there is no session {name!r}",
-        hint=f"open one with `quire session open`; open: {', '.join(known) or 'none'}",
+        hint=f"open one with `quire session open TASK`; open: {', '.join(known) or 'none'}",
     )
 
 
