@@ -235,3 +235,12 @@ def test_a_replaced_kernel_is_announced_by_whatever_looks_first(tmp_path: Path) 
 
 def test_a_session_that_is_not_there_is_opened_with_its_notebook(do: Do) -> None:
     assert 'notebook_session(action="open", path=…)' in do("vars").text
+
+
+def test_one_can_go_back_though_the_notebook_is_gone(do: Do, tmp_path: Path) -> None:
+    do("exec", cells="quiet")
+    do("exec", code="x = 2")
+    (tmp_path / "a.py").unlink()
+    assert do("rewind", cell="quiet").failed
+    assert not do("rewind", cell="#2").failed
+    assert do("exec", code="x").text.endswith("| 1")

@@ -191,10 +191,12 @@ class RunStore:
 
     def find(self, name: str) -> RunFolder:
         """A run by its id, a unique beginning of it, or `last`."""
+        if _ID.match(name) and (self.root / name).is_dir():
+            return RunFolder(self.root / name)  # no need to look at all the others
         ids = self.ids()
         if name == "last":
             return RunFolder(self.root / self._newest(ids))
-        hits = [name] if name in ids else [i for i in ids if name and i.startswith(name)]
+        hits = [i for i in ids if name and i.startswith(name)]
         if len(hits) == 1:
             return RunFolder(self.root / hits[0])
         if hits:
