@@ -139,15 +139,34 @@ def test_a_single_line_that_the_record_cut_is_one_line() -> None:
     events: list[Event] = [
         RunStarted(RUN, "u", AT, "t.py", "T", (spec,), {}),
         CellStarted("c0", AT),
-        OutputAdded("c0", stream("x" * 3_000)),
+        OutputAdded("c0", stream("x" * 1_500)),
         OutputCut("c0", "stdout", 1_000_000, "/spill/c0.stdout.txt", "x" * 1_000 + "\n"),
         CellFinished("c0", "ok", AT, 0.1, 1),
         RunFinished("ok", AT, 1.0),
     ]
-    text = tell_run(fold(events), places=Beside(Whole(1_004_001, 1))).text
-    assert "… 1,000,000 characters omitted" in text
+    text = tell_run(fold(events), places=Beside(Whole(1_002_501, 1))).text
+    assert re.search(r"^… 1,00\d,\d{3} characters omitted", text, re.MULTILINE)
     assert "1 lines" not in text
     assert 'lines="1:1")' in text
+
+
+def test_what_is_missing_in_the_middle_of_a_long_line_is_counted_once() -> None:
+    """What the record cut and what did not fit of what it has."""
+    spec = {"id": "c0", "kind": "code", "source": "x"}
+    events: list[Event] = [
+        RunStarted(RUN, "u", AT, "t.py", "T", (spec,), {}),
+        CellStarted("c0", AT),
+        OutputAdded("c0", stream("x" * 300_000)),
+        OutputCut("c0", "stdout", 1_000_000, "/spill/c0.stdout.txt", "x" * 10_000 + "\n"),
+        CellFinished("c0", "ok", AT, 0.1, 1),
+        RunFinished("ok", AT, 1.0),
+    ]
+    text = tell_run(fold(events), places=Beside(Whole(1_310_001, 1))).text
+    omitted = re.search(r"^… ([\d,]+) characters omitted", text, re.MULTILINE)
+    assert omitted is not None
+    rows = [row for row in text.split("\n") if row.startswith("| x")]
+    shown = sum(row.removesuffix("characters").count("x") for row in rows)
+    assert shown + int(omitted[1].replace(",", "")) == 1_310_000
 
 
 def test_colours_bars_and_controls() -> None:

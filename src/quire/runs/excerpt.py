@@ -80,7 +80,8 @@ def excerpt_around(before: str, after: str, whole: Whole, room: int) -> Excerpt:
     if len(last) > 1:
         del last[0]
     head, tail = _ends(first, last, room)
-    shown = sum(len(row) + 1 for row in (*first[: len(head)], *last[len(last) - len(tail) :]))
+    taken = (*first[: len(head)], *last[len(last) - len(tail) :])
+    shown = sum(len(row) + 1 - left_out(row, _longest(room)) for row in taken)
     # Nothing but the middle of a line may be missing: that is no line.
     lines = None if whole.lines is None else whole.lines - len(head) - len(tail)
     if lines is not None and lines <= 0:
