@@ -112,6 +112,27 @@ def test_memory_is_measured_only_where_it_can_matter(monkeypatch: pytest.MonkeyP
     assert measured
 
 
+def test_not_all_are_measured_again_for_each_that_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of some size, most of which its copies share: the usual session."""
+    measured: list[int] = []
+    monkeypatch.setattr(FakeSnapshot, "resident", lambda self: 150)
+    monkeypatch.setattr(FakeSnapshot, "memory", lambda self: measured.append(1) or self.size)
+    taken(200, Budget(count=32, memory=4_000))
+    # From the 27th on the newest, and now and then all of them.
+    assert len(measured) <= 200 + 32 * 2
+
+
+def test_what_the_live_kernel_leaves_to_them_is_counted() -> None:
+    """Each cell writes all the memory anew: what a state shared with the kernel it has alone."""
+    marks, kernel = Marks(Budget(count=32, memory=100)), Snapping(size=20)
+    for order in range(1, 9):
+        for made in kernel.made:
+            made.size = 40
+        marks.take(kernel, order)
+        held = [one.snapshot.memory() for one in marks.held() if one.snapshot is not None]
+        assert sum(held) <= 100
+
+
 def test_why_there_is_none() -> None:
     marks, _ = taken(2, Budget(), Snapping(refuse="threads are still running (x)"))
     assert held(marks) == []

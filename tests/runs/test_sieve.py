@@ -37,7 +37,7 @@ class Memory:
     def __init__(self) -> None:
         self.files: dict[str, str] = defaultdict(str)
 
-    def write(self, cell: str, what: str, text: str) -> str:
+    def write(self, cell: str, what: str, text: str, path: str = "") -> str:
         path = f"/spill/{cell}.{what}"
         self.files[path] += text
         return path

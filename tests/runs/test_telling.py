@@ -32,7 +32,7 @@ from quire.runs.events import (
 )
 from quire.runs.excerpt import Whole
 from quire.runs.quoting import EXPLAINED, MARK
-from quire.runs.record import Record, fold
+from quire.runs.record import CellRecord, Record, fold
 from quire.runs.steps import as_command
 from quire.runs.telling import Limits, StaleCell, tell_cells, tell_run
 from runs.made_records import AT, made, shown, stream
@@ -106,7 +106,7 @@ class Beside:
     def __init__(self, whole: Whole) -> None:
         self.found = whole
 
-    def whole(self, cell: str, stream: str) -> Whole:
+    def whole(self, cell: CellRecord, stream: str) -> Whole:
         return self.found
 
 
@@ -139,15 +139,34 @@ def test_a_single_line_that_the_record_cut_is_one_line() -> None:
     events: list[Event] = [
         RunStarted(RUN, "u", AT, "t.py", "T", (spec,), {}),
         CellStarted("c0", AT),
-        OutputAdded("c0", stream("x" * 3_000)),
+        OutputAdded("c0", stream("x" * 1_500)),
         OutputCut("c0", "stdout", 1_000_000, "/spill/c0.stdout.txt", "x" * 1_000 + "\n"),
         CellFinished("c0", "ok", AT, 0.1, 1),
         RunFinished("ok", AT, 1.0),
     ]
-    text = tell_run(fold(events), places=Beside(Whole(1_004_001, 1))).text
-    assert "… 1,000,000 characters omitted" in text
+    text = tell_run(fold(events), places=Beside(Whole(1_002_501, 1))).text
+    assert re.search(r"^… 1,00\d,\d{3} characters omitted", text, re.MULTILINE)
     assert "1 lines" not in text
-    assert 'lines="1-' in text
+    assert 'lines="1:1")' in text
+
+
+def test_what_is_missing_in_the_middle_of_a_long_line_is_counted_once() -> None:
+    """What the record cut and what did not fit of what it has."""
+    spec = {"id": "c0", "kind": "code", "source": "x"}
+    events: list[Event] = [
+        RunStarted(RUN, "u", AT, "t.py", "T", (spec,), {}),
+        CellStarted("c0", AT),
+        OutputAdded("c0", stream("x" * 300_000)),
+        OutputCut("c0", "stdout", 1_000_000, "/spill/c0.stdout.txt", "x" * 10_000 + "\n"),
+        CellFinished("c0", "ok", AT, 0.1, 1),
+        RunFinished("ok", AT, 1.0),
+    ]
+    text = tell_run(fold(events), places=Beside(Whole(1_310_001, 1))).text
+    omitted = re.search(r"^… ([\d,]+) characters omitted", text, re.MULTILINE)
+    assert omitted is not None
+    rows = [row for row in text.split("\n") if row.startswith("| x")]
+    shown = sum(row.removesuffix("characters").count("x") for row in rows)
+    assert shown + int(omitted[1].replace(",", "")) == 1_310_000
 
 
 def test_colours_bars_and_controls() -> None:
@@ -172,6 +191,25 @@ def test_the_same_block_is_told_once() -> None:
     text = tell_run(ran([stream(block)], [stream(block)])).text
     assert text.count("row 3 of the block") == 1
     assert "stdout: the same as what cell c0 gave out above" in text
+
+
+def test_an_object_with_no_words_of_its_own_is_told_by_its_table() -> None:
+    rows = "".join(f"<tr>\n  <th>{n}</th>\n  <td>v{n}</td>\n</tr>" for n in range(3))
+    data = shown(
+        text__plain="<pandas.Styler at 0x7f91e2578750>", text__html=f"<table>{rows}</table>"
+    )
+    told = tell_run(ran([data])).text
+    assert "at 0x" not in told
+    assert "| 0 v0\n| 1 v1\n| 2 v2" in told
+    alone = shown(text__plain="<matplotlib.lines.Line2D at 0x7f91e2578750>")
+    assert "Line2D at 0x" in tell_run(ran([alone])).text
+
+
+def test_a_wide_table_says_that_columns_are_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([range(100)] * 3)
+    data = shown(text__plain=repr(frame), text__html=frame._repr_html_())
+    assert "\ntable: 3 of 3 rows, some of 100 columns:" in tell_run(ran([data])).text
 
 
 def test_tables_say_how_much_of_them_is_there() -> None:
@@ -508,6 +546,12 @@ def test_a_dead_kernel_says_so() -> None:
     told = tell_cells(answer_of(events), session="a", task="t.py", epoch=2)
     assert told.failed
     assert "it was killed (signal 9)" in told.text
+    assert 'go back to before it: notebook_session(action="rewind", session="a"' in told.text
+    told = tell_cells(
+        answer_of(events), session="a", task="t.py", epoch=2, no_way_back="a socket is open"
+    )
+    assert 'cannot be undone: "a socket is open"' in told.text
+    assert 'action="rewind"' not in told.text
     assert 'notebook_session(action="restart", session="a")' in told.text
 
 

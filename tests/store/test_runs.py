@@ -282,7 +282,7 @@ def test_the_newest_come_first_and_only_as_many_as_wanted(store: RunStore) -> No
 def test_spill_appends_and_holds_any_text(store: RunStore) -> None:
     folder = store.create(some_id())
     path = folder.write("a", "stdout", "one\n")
-    assert folder.write("a", "stdout", "two \ud800\n") == path
+    assert folder.write("a", "stdout", "two \ud800\n", path) == path
     assert Path(path).read_text() == "one\ntwo ?\n"
     assert Path(folder.write("a", "display", "{}\n")).name == "a.displays.jsonl"
 

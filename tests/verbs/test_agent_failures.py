@@ -77,3 +77,20 @@ def test_a_group_of_errors(fail: Fail) -> None:
     # Python prints it too; it is not told again.
     assert text.count("ZeroDivisionError") == 1
     assert text.endswith("stderr:\n|   + not a traceback\n| (the traceback of the error)")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors take no notes")
+def test_what_was_added_to_an_error_is_told_with_it(fail: Fail) -> None:
+    text = fail("error = ValueError('bad')\nerror.add_note('look\\nat row 7')\nraise error")
+    assert 'error, line 3: "ValueError"\n| bad\n| look\n| at row 7\nsource' in text
+    text = fail("e = ExceptionGroup('all', [KeyError('a')])\ne.add_note('look at row 7')\nraise e")
+    assert "\n| look at row 7\nsource" in text
+    assert text.count("in the group") == 1
+
+
+def test_frames_of_a_compiled_library_are_no_frames_of_the_task(fail: Fail) -> None:
+    pytest.importorskip("pandas")
+    text = fail("import pandas\npandas.DataFrame({'a': [1]})['zz']")
+    frames = text.split("the task's own frames:\n")[1].split("\nvariables")[0].split("\n")
+    assert "line 2: pandas.DataFrame" in "\n".join(frames)
+    assert all("(of a library)" in one for one in frames if one.startswith("| ") and ".py" in one)

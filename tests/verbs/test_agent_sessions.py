@@ -31,8 +31,9 @@ Do = Callable[..., Told]
 
 
 @pytest.fixture
-def do(tmp_path: Path) -> Iterator[Do]:
-    (tmp_path / "quire.toml").write_text("")
+def do(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Do]:
+    """A parameter is what the workspace is configured with."""
+    (tmp_path / "quire.toml").write_text(getattr(request, "param", ""))
     (tmp_path / "a.py").write_text(TASK)
     engine = Engine(outlives=True)
     ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
@@ -137,3 +138,109 @@ def test_all_that_a_cell_gave_out(do: Do, tmp_path: Path) -> None:
     run = few.text.split("run ")[1].split(" ")[0]
     assert len(call(ws, "run_show", {"run": run, "cell": 0}, Caller("test")).pictures) == 4
     engine.close()
+
+
+NEXT = re.compile(r'notebook_session\((action="output".*?)\)')
+
+
+def follow(do: Do, told: Told) -> Told:
+    """The next call that an answer names, to the letter."""
+    (found,) = set(NEXT.findall(told.text))
+    return do(**dict(re.findall(r'(\w+)="([^"]*)"', found)))
+
+
+@pytest.mark.parametrize("do", ["stream_limit = 20_000"], indirect=True)
+def test_more_than_is_kept_is_counted_and_read_to_the_last_line(do: Do) -> None:
+    code = "n = globals().get('n', 0) + 1\nfor i in range(5_000): print('run', n, 'row', i)"
+    first, second = do("exec", code=code), do("exec", code=code)
+    for n, told in ((1, first), (2, second)):
+        omitted = re.search(r"^… ([\d,]+) lines \(", told.text, re.MULTILINE)
+        assert omitted is not None
+        shown = told.text.count(f"| run {n} row ")
+        assert shown + int(omitted[1].replace(",", "")) == 5_000
+        # Each has its own, though the cell is the same.
+        rest = follow(do, told).text
+        assert " of 5,000\n" in rest
+        assert f"| run {n} row 300\n" in rest
+        assert do("output", cell=f"#{n}", lines="5000").text.endswith(f"| run {n} row 4999")
+        assert f"| run {n} row 0\n" in do("output", cell=f"#{n}").text
+
+
+def test_all_of_one_long_line(do: Do) -> None:
+    """As many calls as it takes, each named by the one before."""
+    told = do("exec", code="print(*range(12_000)); print('end')")
+    read = ""
+    while "omitted; read them: " in told.text or "read on: " in told.text:
+        told = follow(do, told)
+        read += told.text.split("\n")[2].removeprefix("| ")
+    assert read == " ".join(map(str, range(12_000)))
+
+
+def test_all_that_a_failed_cell_gave_out_has_its_error(do: Do) -> None:
+    told = do("exec", code="raise ValueError('\\n'.join(f'reason {n}' for n in range(1_000)))")
+    assert "| reason 500\n" not in told.text
+    whole = follow(do, told)
+    assert "| reason 500\n" in whole.text
+    assert "gave out nothing" not in whole.text
+
+
+def test_after_a_kernel_died_the_way_back_is_named_where_there_is_one(do: Do) -> None:
+    do("exec", code="x = 41")
+    dead = do("exec", code="import os; os._exit(3)")
+    back = 'go back to before it: notebook_session(action="rewind", session="a", cell="#2")'
+    assert back in dead.text
+    assert not do("rewind", cell="#2").failed
+    assert do("exec", code="x + 1").text.endswith("| 42")
+
+
+THREAD = "import threading\nwait = threading.Event()\nthreading.Thread(target=wait.wait).start()"
+
+
+def test_no_way_back_is_named_where_there_is_none(do: Do) -> None:
+    do("exec", code=THREAD)
+    told = do("exec", code="1/0").text
+    assert 'what it did cannot be undone: "threads are still running' in told
+    assert 'action="rewind"' not in told
+    dead = do("exec", code="import os; os._exit(3)").text
+    assert 'run again what had run before: notebook_session(action="restore"' in dead
+    assert 'action="rewind"' not in dead
+
+
+def test_a_cell_that_had_to_be_ended_is_not_taken_for_one_that_took_the_memory(do: Do) -> None:
+    deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+    told = do("exec", code=deaf, cell_timeout=0.2)
+    assert "did not stop when it was interrupted" in told.text
+    assert "memory runs out" not in told.text
+
+
+def test_a_replaced_kernel_is_announced_by_whatever_looks_first(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "a.py").write_text(TASK)
+    told: list[str] = []
+    # The second one is as the next host: it knows only what is on the disk.
+    for calls in (
+        [{"action": "exec", "code": "x = 41"}],
+        [{"action": "vars"}, {"action": "restore"}],
+    ):
+        engine = Engine(outlives=True)
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        for given in calls:
+            asked = {"path": "a.py", **given}
+            told.append(call(ws, "notebook_session", asked, Caller("test")).text)
+        engine.close()
+    _, looked, again = told
+    assert looked.startswith("THE KERNEL WAS REPLACED (epoch 2): what ran before is gone.")
+    assert again.startswith("a fresh kernel (epoch 3), in which ran again what had run before")
+
+
+def test_a_session_that_is_not_there_is_opened_with_its_notebook(do: Do) -> None:
+    assert 'notebook_session(action="open", path=…)' in do("vars").text
+
+
+def test_one_can_go_back_though_the_notebook_is_gone(do: Do, tmp_path: Path) -> None:
+    do("exec", cells="quiet")
+    do("exec", code="x = 2")
+    (tmp_path / "a.py").unlink()
+    assert do("rewind", cell="quiet").failed
+    assert not do("rewind", cell="#2").failed
+    assert do("exec", code="x").text.endswith("| 1")

@@ -24,6 +24,7 @@ from ..runs.sieve import Sieve
 
 TICK = 0.1
 REASON = 2_000  # characters
+UNSTOPPABLE = "the cell did not stop when it was interrupted, so its kernel was ended"
 
 
 class Cancel(Protocol):
@@ -201,6 +202,8 @@ class CellRunner:
 
     def _died(self, event: KernelDied, stopping: _Stopping | None, began: float) -> Iterator[Event]:
         status: CellStatus = "died"
+        if stopping is not None and stopping.killed:
+            event = replace(event, reason=UNSTOPPABLE)
         self.outcome, self.reason, self.stop = "died", self._said(event.reason), True
         if stopping is not None:
             status, self.outcome = stopping.status, stopping.outcome

@@ -71,6 +71,7 @@ class Marks:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._marks: dict[int, Mark] = {}
+        self._most = 0  # bytes: more than that they cannot have together
 
     def __iter__(self) -> Iterator[Mark]:
         return iter(self._marks.values())
@@ -108,11 +109,21 @@ class Marks:
         for mark in held[: max(0, excess)]:
             self._forget(mark, f"only the newest {self.budget.count} states are kept")
         held = held[max(0, excess) :]
-        # Measuring takes as long as the process is large, so only where it can matter.
-        if len(held) < 2 or held[-1].snapshot is None:
+        newest = held[-1].snapshot if held else None
+        if newest is None:
             return
-        if held[-1].snapshot.resident() * len(held) <= self.budget.memory:
-            return
+        # Measuring takes as long as the process is large: not at all where it cannot matter, and
+        # all of them only where what has come since the last time could be too much.
+        most = newest.resident() * len(held)
+        if most > self.budget.memory:
+            # What it has now and, as much again, what the live kernel leaves to it in the end.
+            most = min(most, self._most + 2 * newest.memory())
+        if most > self.budget.memory:
+            most = self._measured(held)
+        self._most = most
+
+    def _measured(self, held: list[Mark]) -> int:
+        """The most that they can have together by the next one. The oldest go if it is too much."""
         sizes = [mark.snapshot.memory() if mark.snapshot else 0 for mark in held]
         total = sum(sizes)
         for mark, size in zip(held[:-1], sizes, strict=False):
@@ -120,6 +131,7 @@ class Marks:
                 break
             total -= size
             self._forget(mark, "the states together took too much memory")
+        return total + sizes[-1]
 
     @staticmethod
     def _forget(mark: Mark, reason: str) -> None:
@@ -164,6 +176,7 @@ def _look(value: str) -> str:
 
 
 NO_SNAPSHOTS = "this kind of kernel cannot set its state aside"
+NOT_THERE = "no state was set aside there"
 GONE = "the copy that was set aside was ended from outside"
 
 
@@ -335,6 +348,13 @@ class Session:
             self.epoch += 1
         return KernelReplaced(self.epoch, reason, self.at(), how)
 
+    def no_way_back(self, order: int) -> str:
+        """Why one cannot go back to before that execution; empty where one can."""
+        mark = self.marks.get(order)
+        if mark is not None and mark.snapshot is not None:
+            return ""
+        return mark.reason if mark is not None else NOT_THERE
+
     def restart(self, how: Replaced = "restarted") -> KernelReplaced:
         """A new kernel with nothing in it."""
         self._enter()
@@ -418,7 +438,6 @@ class Session:
 
 def _no_way_back(order: int, mark: Mark | None) -> UsageError:
     return UsageError(
-        f"there is no way back to before execution {order}: "
-        f"{mark.reason if mark else 'no state was set aside there'}",
+        f"there is no way back to before execution {order}: {mark.reason if mark else NOT_THERE}",
         hint="rewind further back, or restart the session and run the cells again",
     )

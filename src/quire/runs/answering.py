@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from .events import (
@@ -25,11 +25,13 @@ from .record import CellFold, CellRecord, Result
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One execution. `index` is the cell's place in the task, None for loose code."""
+    """One execution. `index` is the cell's place in the task, None for loose code. `beside` has
+    the file of all of a stream, where that was too much."""
 
     cell: CellRecord
     order: int
     index: int | None
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class AnswerFold:
     """Takes events as they come; `answer()` at any time says what there is so far."""
 
     def __init__(self) -> None:
-        self._ran: list[tuple[CellSubmitted, CellFold]] = []
+        self._ran: list[tuple[CellSubmitted, CellFold, dict[str, str]]] = []
         self._results: dict[str, Result] = {}
         self._replaced: KernelReplaced | None = None
         self._died: KernelDied | None = None
@@ -68,7 +70,7 @@ class AnswerFold:
                     "source": event.source,
                     "title": event.title,
                 }
-                self._ran.append((event, CellFold(spec)))
+                self._ran.append((event, CellFold(spec), {}))
             case ResultGlued():
                 self._results[event.name] = Result(event.name, event.kind, event.value, event.cell)
             case KernelDied():
@@ -79,6 +81,8 @@ class AnswerFold:
                 for output in self._shown.get(event.display_id, ()):
                     output["data"], output["metadata"] = event.data, event.metadata
             case _ if self._ran:
+                if isinstance(event, OutputCut):
+                    self._ran[-1][2][event.what] = event.path
                 self._told_of(self._ran[-1][1], event)
 
     def _told_of(self, cell: CellFold, event: Event) -> None:
@@ -101,8 +105,8 @@ class AnswerFold:
 
     def answer(self) -> Answer:
         cells = tuple(
-            Answered(fold.freeze(unfinished="running"), event.order, event.index)
-            for event, fold in self._ran
+            Answered(fold.freeze(unfinished="running"), event.order, event.index, dict(beside))
+            for event, fold, beside in self._ran
         )
         return Answer(
             cells,

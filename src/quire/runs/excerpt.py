@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .quoting import MARK, cleaned, shortened_line
+from .quoting import MARK, cleaned, left_out, shortened_line
 
 SHORTEST = 80  # characters of a line that are shown at least
 
@@ -16,8 +16,9 @@ class Excerpt:
 
     head: tuple[str, ...]
     tail: tuple[str, ...] = ()
-    lines: int | None = 0  # None: nobody knows
+    lines: int | None = 0  # None: nobody knows, or only middles of lines are missing
     characters: int = 0  # newlines included
+    long: int = 0  # the first line of which only the middle is missing, from 1
 
     @property
     def omitted(self) -> str:
@@ -56,11 +57,19 @@ def lines_of(text: str) -> list[str]:
 def excerpt_of(rows: Sequence[str], room: int) -> Excerpt:
     if _cost(rows, room) <= room:
         return Excerpt(tuple(rows))
-    if len(rows) == 1:
-        return Excerpt((shortened_line(rows[0], max(SHORTEST, room - len(MARK) - 1)),))
+    limit = _longest(room)
     head, tail = _ends(rows, rows, room)
+    if len(rows) == 1:
+        limit = max(SHORTEST, room - len(MARK) - 1)
+        head, tail = tuple(shortened_line(row, limit) for row in rows), ()
     middle = rows[len(head) : len(rows) - len(tail)]
-    return Excerpt(head, tail, len(middle), sum(len(row) + 1 for row in middle))
+    if middle:
+        return Excerpt(head, tail, len(middle), sum(len(row) + 1 for row in middle))
+    long = [number for number, row in enumerate(rows, 1) if len(row) > limit]
+    if not long:
+        return Excerpt(head, tail)
+    missing = sum(left_out(rows[number - 1], limit) for number in long)
+    return Excerpt(head, tail, None, missing, long[0])
 
 
 def excerpt_around(before: str, after: str, whole: Whole, room: int) -> Excerpt:
@@ -71,7 +80,8 @@ def excerpt_around(before: str, after: str, whole: Whole, room: int) -> Excerpt:
     if len(last) > 1:
         del last[0]
     head, tail = _ends(first, last, room)
-    shown = sum(len(row) + 1 for row in (*first[: len(head)], *last[len(last) - len(tail) :]))
+    taken = (*first[: len(head)], *last[len(last) - len(tail) :])
+    shown = sum(len(row) + 1 - left_out(row, _longest(room)) for row in taken)
     # Nothing but the middle of a line may be missing: that is no line.
     lines = None if whole.lines is None else whole.lines - len(head) - len(tail)
     if lines is not None and lines <= 0:
@@ -83,11 +93,16 @@ def _ends(
     first: Sequence[str], last: Sequence[str], room: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What fits of the beginning of one and the end of the other, which may be the same."""
-    limit = max(SHORTEST, room // 4)
+    limit = _longest(room)
     head = _taken(first, room // 2, limit)
     rest = last[len(head) :] if last is first else last
     tail = _taken(reversed(rest), room - sum(map(_width, head)), limit)
     return tuple(head), tuple(reversed(tail))
+
+
+def _longest(room: int) -> int:
+    """The characters of one line among others."""
+    return max(SHORTEST, room // 4)
 
 
 def _width(row: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from .printed import without_escapes
 
@@ -22,6 +23,8 @@ _HEADER = re.compile(r"^\S+\s+Traceback \(most recent call last\):?$|^-{20,}$")
 # there.
 _LIBRARY = re.compile(
     r"(?:/quire/kernel/inside/|site-packages|dist-packages|/lib(?:64)?/python\d|\.pyenv/|<frozen|<string>|<__array)"
+    # Compiled ones name their source by where it was when they were built.
+    r"|^[^/~<].*\.p(?:yx|xd|xi)$"
 )
 _PART = re.compile(r"Error \d+ of \d+ in the group: |and \d+ more errors in the group$")
 _CHAINED = (
@@ -56,6 +59,16 @@ def frames(traceback: Iterable[str]) -> list[Frame | Said]:
     """Empty where it is not a traceback of Python."""
     found = list(_parsed(without_escapes("\n".join(traceback)).split("\n")))
     return found if any(isinstance(one, Frame) for one in found) else []
+
+
+def notes(traceback: Iterable[str], name: str, value: str) -> str:
+    """What was added to an error after it was made: it stands below the error's own text."""
+    text = without_escapes("\n".join(traceback)).rstrip()
+    _, said, rest = text.rpartition(f"{name}: {value}" if value.strip() else name)
+    if not said or not rest.startswith("\n"):
+        return ""
+    rows = takewhile(lambda row: not is_part(row.strip()), rest[1:].split("\n"))
+    return "\n".join(rows).strip("\n")
 
 
 def _parsed(rows: list[str]) -> Iterator[Frame | Said]:

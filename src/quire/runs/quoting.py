@@ -95,6 +95,15 @@ def shortened_line(line: str, limit: int = LINE) -> str:
     """A line without its middle, when it is very long."""
     if len(line) <= limit:
         return line
-    half = (limit - 40) // 2
-    cut = len(line) - 2 * half
+    half = _half(limit)
+    cut = left_out(line, limit)
     return f"{line[:half]} … {cut:,} characters … {line[len(line) - half :]}"
+
+
+def left_out(line: str, limit: int = LINE) -> int:
+    """How many characters of it are not there then."""
+    return 0 if len(line) <= limit else len(line) - 2 * _half(limit)
+
+
+def _half(limit: int) -> int:
+    return (limit - 40) // 2

@@ -104,7 +104,10 @@ def text(html_text: str) -> str:
 
     import nh3
 
-    spaced = re.sub(r"(?i)<(?=/?(?:br|p|div|tr|li|h[1-6]|td|th)\b)", " <", scrubbed(html_text))
+    # A row of a table is a line, however its cells are laid out in the source.
+    spaced = re.sub(r"(?i)\s*<(?=/?(?:td|th)\b)", " <", scrubbed(html_text))
+    spaced = re.sub(r"(?i)<(?=/?tr\b)", "\n<", spaced)
+    spaced = re.sub(r"(?i)<(?=/?(?:br|p|div|li|h[1-6])\b)", " <", spaced)
     bare = nh3.clean(spaced, tags=set(), clean_content_tags=set(_GONE.split()))
     lines = (" ".join(line.split()) for line in html.unescape(bare).split("\n"))
     return "\n".join(line for line in lines if line)

@@ -46,8 +46,9 @@ class Bounds:
 class Spill(Protocol):
     """Where the rest goes."""
 
-    def write(self, cell: str, what: str, text: str) -> str:
-        """Append; returns the path to name in the record."""
+    def write(self, cell: str, what: str, text: str, path: str = "") -> str:
+        """Append to `path`, or to a new file: a cell may run again. Returns the path to name in
+        the record."""
         ...
 
 
@@ -75,10 +76,10 @@ class _Stream:
         head, rest = text[: self.room], text[self.room :]
         if not self.path:
             for part in (*self.passed, head):
-                self.path = spill.write(self.cell, self.name, part)
+                self.path = spill.write(self.cell, self.name, part, self.path)
             self.passed.clear()
         self.room = 0
-        self.path = spill.write(self.cell, self.name, rest)
+        self.path = spill.write(self.cell, self.name, rest, self.path)
         self._keep_tail(rest)
         return head
 
@@ -143,7 +144,7 @@ class Sieve:
                 yield cut
         if self._cut_displays:
             yield OutputCut(cell, "display", self._cut_displays, self._spilled)
-        self._streams, self._late = {}, {}
+        self._streams, self._late, self._spilled = {}, {}, ""
         self._displays = self._display_bytes = self._cut_displays = 0
 
     def _finished(self, event: CellFinished) -> CellFinished:
@@ -242,7 +243,8 @@ class Sieve:
         import json
 
         self._cut_displays += 1
-        self._spilled = self.spill.write(cell, "display", json.dumps(output, default=str) + "\n")
+        text = json.dumps(output, default=str) + "\n"
+        self._spilled = self.spill.write(cell, "display", text, self._spilled)
 
     def _fits(self, output: Any) -> bool:
         self._displays += 1

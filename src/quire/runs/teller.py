@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -49,20 +49,28 @@ class Picture:
 class Places(Protocol):
     """What lies beside a record because it was too much for it."""
 
-    def whole(self, cell: str, stream: str) -> Whole | None: ...
+    def whole(self, cell: CellRecord, stream: str) -> Whole | None: ...
 
 
 class Teller:
-    """`asking` are the arguments by which its outputs can be asked for: a run or a session."""
+    """`asking` are the arguments by which its outputs can be asked for: a run or a session.
+    `named` is what a cell is called there."""
 
     def __init__(
-        self, page: Page, limits: Limits, say: Say, asking: Mapping[str, Any], places: Places | None
+        self,
+        page: Page,
+        limits: Limits,
+        say: Say,
+        asking: Mapping[str, Any],
+        places: Places | None,
+        named: Callable[[CellRecord], str] = lambda cell: cell.id,
     ) -> None:
         self.page = page
         self.limits = limits
         self.say = say
         self._asking = asking
         self._places = places
+        self._named = named
         self._pictures: list[Picture] = []
         self._hidden = 0  # pictures of the cell that is being told
         self._seen: dict[str, str] = {}
@@ -87,7 +95,7 @@ class Teller:
         missing = cells[half : len(cells) - half]
         self.page.say(
             f"… {len(missing):,} more cells gave something out; such as: "
-            f"{self.asking(cell=missing[0].id)}"
+            f"{self.asking(cell=self._named(missing[0]))}"
         )
         yield from cells[len(cells) - half :]
 
@@ -97,10 +105,11 @@ class Teller:
         if self._hidden:
             many = "1 picture" if self._hidden == 1 else f"{self._hidden:,} pictures"
             most = f"only {self.limits.pictures} pictures are shown at once"
-            self.page.say(f"… {many} of this cell omitted: {most}{self._more(cell)}")
+            self.page.say(f"… {many} of this cell omitted: {most}{self.more(cell)}")
 
-    def _more(self, cell: CellRecord) -> str:
-        return "" if self.limits.alone else f"; more: {self.asking(cell=cell.id)}"
+    def more(self, cell: CellRecord) -> str:
+        """How to have more of what a cell gave out, if there is a way."""
+        return "" if self.limits.alone else f"; more: {self.asking(cell=self._named(cell))}"
 
     def _pieces(self, cell: CellRecord) -> None:
         found = list(pieces(cell))
@@ -113,7 +122,7 @@ class Teller:
         for piece in found[:half]:
             self._piece(cell, piece)
         missing = f"… {len(found) - 2 * half:,} more outputs of this cell are omitted"
-        self.page.say(f"{missing}{self._more(cell)}")
+        self.page.say(f"{missing}{self.more(cell)}")
         for piece in found[len(found) - half :]:
             self._piece(cell, piece)
 
@@ -133,11 +142,12 @@ class Teller:
 
         def notice(cut: Excerpt) -> str:
             if not piece.stream:
-                return f"… {cut.omitted} omitted{self._more(cell)}"
-            # Where no whole line is missing, what is missing is of the last one.
-            first = len(cut.head) + (1 if cut.lines else 0)
+                return f"… {cut.omitted} omitted{self.more(cell)}"
+            first = len(cut.head) + 1
             lines = f"{first}-{first + min(EACH, cut.lines or EACH) - 1}"
-            more = self.asking(cell=cell.id, stream=piece.stream, lines=lines)
+            if not cut.lines:  # what is missing is in the middle of a line
+                lines = f"{cut.long or len(cut.head)}:1"
+            more = self.asking(cell=self._named(cell), stream=piece.stream, lines=lines)
             return f"… {cut.omitted} omitted; read them: {more}"
 
         self.page.quote(before_cut, self.limits.stream, notice, after=after, whole=whole)
@@ -159,7 +169,7 @@ class Teller:
             return piece.text, None, None
         # Before what a record keeps of the end: the text may have such a line of its own.
         found = list(CUT.finditer(piece.text))
-        whole = self._places.whole(cell.id, piece.stream) if found else None
+        whole = self._places.whole(cell, piece.stream) if found else None
         if whole is None:
             return piece.text, None, None
         last = found[-1]

@@ -11,14 +11,14 @@ from typing import Any
 
 from . import summary
 from .answering import Answer, Answered
-from .events import ToolCalled
+from .events import KernelReplaced, ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
 from .record import CHANGED, CellRecord, Record
 from .rephrasing import for_tools
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
-from .told_failure import tell_failure
+from .told_failure import MESSAGE, tell_failure
 from .told_results import tell_results
 
 __all__ = ["Limits", "Picture", "StaleCell", "Told", "tell_cells", "tell_run"]
@@ -83,7 +83,7 @@ def tell_run(
             page.say(line)
     if bad is not None and cell in ("", bad.id):
         page.say(_cell_line(bad, indexes[bad.id]))
-        tell_failure(page, bad, _names(record.cells, indexes))
+        _failure(page, teller, bad, _names(record.cells, indexes))
         if record.outcome != "failed" and record.reason:
             page.say("why it ended:")
             page.quote(record.reason, 2_000)
@@ -159,6 +159,11 @@ def _refusal(call: ToolCalled) -> str:
 def _stopped(record: Record) -> CellRecord | None:
     at = record.error.cell if record.error is not None else ""
     return next((one for one in record.cells if at and one.id == at), None)
+
+
+def _failure(page: Page, teller: Teller, cell: CellRecord, names: Mapping[int, str]) -> None:
+    most = teller.limits.stream if teller.limits.alone else MESSAGE
+    tell_failure(page, cell, names, message=most, more=teller.more(cell))
 
 
 def _speaks(cell: CellRecord) -> bool:
@@ -251,20 +256,26 @@ def tell_cells(
     stale: Sequence[StaleCell] = (),
     limits: Limits | None = None,
     say: Say = as_tool,
+    places: Places | None = None,
     running: bool = False,
+    no_way_back: str = "",
 ) -> Told:
-    """What a session answered. `running`: its last cell goes on while we tell."""
+    """What a session answered. `running`: its last cell goes on while we tell. `no_way_back` is why
+    the state before the cell that failed is not there."""
     limits = limits or Limits()
     page = Page()
-    if not stale and (only := _only_stopped(answer)) is not None:
+    if not stale and not no_way_back and (only := _only_stopped(answer)) is not None:
         page.say(only)
         return Told(page.text(limits.whole), failed=True)
-    teller = Teller(page, limits, say, {"session": session}, None)
+    by_id = {id(one.cell): one for one in answer.cells}
+
+    def named(cell: CellRecord) -> str:
+        # Not by its id: it may run again, and give out something else.
+        return f"#{by_id[id(cell)].order}"
+
+    teller = Teller(page, limits, say, {"session": session}, places, named)
     if answer.replaced is not None:
-        page.say(
-            f"THE KERNEL WAS REPLACED (epoch {answer.replaced.epoch}): what ran before is gone. "
-            f"Why: {inline(for_tools(answer.replaced.reason), 300)}"
-        )
+        page.say(replacement(answer.replaced))
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
@@ -282,12 +293,14 @@ def tell_cells(
     }
     if bad is not None:
         page.say(_cell_line(bad.cell, bad.index))
-        tell_failure(page, bad.cell, names)
+        _failure(page, teller, bad.cell, names)
         if answer.died is not None:
             page.say(f"the kernel died: {inline(answer.died.reason, 500)}; its state is gone")
-        _next(page, _after_cell(session, task, bad), say)
+        if no_way_back:
+            page.say(f"what it did cannot be undone: {inline(for_tools(no_way_back), 300)}")
+        died = answer.died is not None
+        _next(page, _after_cell(session, task, bad, died=died, undo=not no_way_back), say)
         teller.outputs(bad.cell)
-    by_id = {id(one.cell): one for one in answer.cells}
     others = [one.cell for one in answer.cells if one is not bad]
     for cell in teller.some([one for one in others if one.outputs]):
         page.say(_cell_line(cell, by_id[id(cell)].index))
@@ -298,6 +311,16 @@ def tell_cells(
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
     return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def replacement(event: KernelReplaced) -> str:
+    """The first thing to be said where a kernel is not the one that somebody knew."""
+    if event.how == "restored":
+        return f"a fresh kernel (epoch {event.epoch}), in which ran again what had run before"
+    return (
+        f"THE KERNEL WAS REPLACED (epoch {event.epoch}): what ran before is gone. "
+        f"Why: {inline(for_tools(event.reason), 300)}"
+    )
 
 
 def _only_stopped(answer: Answer) -> str | None:
@@ -318,29 +341,41 @@ def _only_stopped(answer: Answer) -> str | None:
     return f"{summary.worded(cell.status)}{took}: code {number}; undo: rewind cell {number}"
 
 
-def tell_execution(one: Answered, *, session: str, limits: Limits | None = None) -> Told:
+def tell_execution(
+    one: Answered, *, session: str, limits: Limits | None = None, places: Places | None = None
+) -> Told:
     """What one execution in a session gave out, with all the room there is."""
     limits = (limits or Limits()).for_one_cell()
     page = Page()
-    teller = Teller(page, limits, as_tool, {"session": session}, None)
-    page.say(f"{_cell_line(one.cell, one.index)}; #{one.order} in session {inline(session)}")
+    number = f"#{one.order}"
+    teller = Teller(page, limits, as_tool, {"session": session}, places, lambda _: number)
+    page.say(f"{_cell_line(one.cell, one.index)}; {number} in session {inline(session)}")
     page.say(EXPLAINED)
+    if one.cell.status in STOPPED:
+        count, place = one.cell.execution_count, "code" if one.index is None else one.index
+        _failure(
+            page, teller, one.cell, {} if count is None else {count: f"{place} ({one.cell.id})"}
+        )
     teller.outputs(one.cell)
-    if not one.cell.outputs:
+    if not one.cell.outputs and one.cell.error is None:
         page.say("it gave out nothing")
     return Told(page.text(limits.whole), teller.pictures)
 
 
-def _after_cell(session: str, task: str, bad: Answered) -> Iterator[tuple[str, Step]]:
-    if bad.cell.status == "died":
+def _after_cell(
+    session: str, task: str, bad: Answered, *, died: bool, undo: bool
+) -> Iterator[tuple[str, Step]]:
+    cell = f"#{bad.order}" if bad.index is None else bad.cell.id
+    if undo:
+        back = "go back to before it" if died else "undo what it did"
+        yield back, Step("rewind", {"session": session, "cell": cell})
+    elif died:
         again = Step("restore", {"session": session})
         yield "run again what had run before", again
         yield "or begin with an empty kernel", Step("restart", {"session": session})
         return
     if bad.index is None:
-        yield "undo what it did", Step("rewind", {"session": session, "cell": f"#{bad.order}"})
         return
-    yield "undo what it did", Step("rewind", {"session": session, "cell": bad.cell.id})
     yield "mend the cell", Step("edit", {"path": task, "cell": bad.cell.id, "new_source": ...})
     yield "go on from there", Step("exec", {"session": session, "cells": f"{bad.index}-"})
 

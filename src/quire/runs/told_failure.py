@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .excerpt import Excerpt
-from .frames import Frame, Said, frames, is_chain, is_part
+from .frames import Frame, Said, frames, is_chain, is_part, notes
 from .page import Page
 from .printed import without_escapes
 from .quoting import inline
@@ -21,8 +21,16 @@ VALUES = 2_500
 MOST_FRAMES = 12
 
 
-def tell_failure(page: Page, cell: CellRecord, names: Mapping[int, str]) -> None:
-    """`names` has for each execution count the cell that ran then."""
+def tell_failure(
+    page: Page,
+    cell: CellRecord,
+    names: Mapping[int, str],
+    *,
+    message: int = MESSAGE,
+    more: str = "",
+) -> None:
+    """`names` has for each execution count the cell that ran then. `message` is how much of the
+    error's text is told, `more` how to read the rest."""
     error = cell.error
     if error is None:
         return
@@ -33,8 +41,9 @@ def tell_failure(page: Page, cell: CellRecord, names: Mapping[int, str]) -> None
     stopped = cell.status in ("timed_out", "cancelled") and error.name == "KeyboardInterrupt"
     if not stopped:
         page.say(f"error{at}: {inline(error.name, 100)}")
-        if error.value.strip():
-            page.quote(error.value, MESSAGE)
+        text = f"{error.value}\n{notes(error.traceback, error.name, error.value)}".strip("\n")
+        if text.strip():
+            page.quote(text, message, lambda cut: f"… {cut.omitted} omitted{more}")
     marks = "the line it was stopped in" if stopped else "the failing line"
     page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))

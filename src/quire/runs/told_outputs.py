@@ -15,7 +15,9 @@ from .record import CellRecord
 from .results import PAPERMILL_PREFIX, QUIRE_MIME, SCRAPBOOK_PREFIX
 
 # What IPython says of an object that only has a rich form.
-_NO_TEXT = re.compile(r"<(?:IPython\.core\.display\.\w+ object|Figure size .*)>$")
+_NO_TEXT = re.compile(
+    r"<(?:IPython\.core\.display\.\w+ object|Figure size .*|[^<>\n]+ at 0x[0-9A-Fa-f]+)>$"
+)
 _PANDAS = re.compile(r"^\[(\d+) rows x (\d+) columns\]$", re.MULTILINE)
 _POLARS = re.compile(r"shape: \(([\d_]+), ([\d_]+)\)")
 _SPACES = re.compile(r"(?<=\S) {2,}|\A {2,}")
@@ -23,6 +25,7 @@ _INNER = re.compile(r"(?<=\S) (?=\S)")
 _LEFT_OUT = re.compile(r"^\.{2,3}(?: +\.{2,3})+$", re.MULTILINE)
 _BODY = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
 _ROW = re.compile(r"<tr\b")
+_COLUMNS_LEFT_OUT = "<th>...</th>"
 _GROUP = re.compile(
     r"^  \+ Exception Group Traceback \(most recent call last\):\n(?: +[|+].*(?:\n|\Z))+",
     re.MULTILINE,
@@ -143,10 +146,11 @@ def _labelled(label: str, data: Mapping[str, Any], text: str) -> str:
         if found is None:
             continue
         total = int(found[1].replace("_", ""))
-        shown = _rows_shown(text_of(data.get("text/html", "")), total)
-        if shown is not None:
-            return f"table: {shown:,} of {total:,} rows"
-        return f"table: some of {total:,} rows"
+        html = text_of(data.get("text/html", ""))
+        shown = _rows_shown(html, total)
+        rows = f"table: {'some' if shown is None else f'{shown:,}'} of {total:,} rows"
+        left_out = pattern is _PANDAS and _COLUMNS_LEFT_OUT in html.partition("<tbody>")[0]
+        return f"{rows}, some of {int(found[2]):,} columns" if left_out else rows
     return label
 
 

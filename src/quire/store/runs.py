@@ -20,9 +20,9 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..errors import AmbiguousRun, RunNotFound, StorageError
 from ..runs.events import RunFinished
@@ -72,21 +72,25 @@ class RunFolder:
             return found if isinstance(found, dict) else None
         return None
 
-    def write(self, cell: str, what: str, text: str) -> str:
-        """Spill: append what a record does not keep."""
+    def write(self, cell: str, what: str, text: str, path: str = "") -> str:
+        """Spill: append what a record does not keep, to that file or to a new one."""
         suffix = "displays.jsonl" if what == "display" else f"{what}.txt"
-        path = self.path / "spill" / f"{cell}.{suffix}"
-        with disk(str(path)):
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            with open(path, "ab") as file:
+        folder = self.path / "spill"
+        with disk(path or str(folder)):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            with open(path, "ab") if path else _new(folder, cell, suffix) as file:
                 file.write(text.encode("utf-8", "replace"))
-        return str(path)
+                return str(file.name)
 
     def spilled(self, cell: str, stream: str) -> Path | None:
         """Where all of a stream lies, if it was too much for the record."""
         if not _CELL.fullmatch(cell) or stream not in ("stdout", "stderr"):
             return None
-        path = self.path / "spill" / f"{cell}.{stream}.txt"
+        return self.beside(f"{cell}.{stream}.txt")
+
+    def beside(self, name: str) -> Path | None:
+        """A file of what was too much, by its name."""
+        path = self.path / "spill" / Path(name).name
         return path if path.is_file() and not path.is_symlink() else None
 
     def save_source(self, source: str, suffix: str) -> None:
@@ -102,6 +106,13 @@ class RunFolder:
         write_atomic(self.notebook, dumps(nb))
         text = json.dumps(summary_of(record)) + "\n"
         write_atomic(self.summary, text.encode(), durable=False)
+
+
+def _new(folder: Path, cell: str, suffix: str) -> BinaryIO:
+    for n in count(1):
+        with contextlib.suppress(FileExistsError):
+            return open(folder / (f"{cell}.{suffix}" if n == 1 else f"{cell}-{n}.{suffix}"), "xb")
+    raise AssertionError
 
 
 class RunStore:
@@ -205,10 +216,12 @@ class RunStore:
 
     def find(self, name: str) -> RunFolder:
         """A run by its id, a unique beginning of it, or `last`."""
+        if _ID.match(name) and (self.root / name).is_dir():
+            return RunFolder(self.root / name)  # no need to look at all the others
         ids = self.ids()
         if name == "last":
             return RunFolder(self.root / self._newest(ids))
-        hits = [name] if name in ids else [i for i in ids if name and i.startswith(name)]
+        hits = [i for i in ids if name and i.startswith(name)]
         if len(hits) == 1:
             return RunFolder(self.root / hits[0])
         if hits:

@@ -17,8 +17,8 @@ from typing import Any
 
 from ..document import params
 from ..document.formats import LOGBOOK
-from ..document.model import Cell, identified
-from ..errors import HostError, QuireError, UsageError
+from ..document.model import Cell, Document, identified
+from ..errors import DocumentError, HostError, QuireError, UsageError
 from ..executors.cell import Cancel, utc_now
 from ..executors.session import Session
 from ..kernel.calls import Line
@@ -201,7 +201,7 @@ def named(workspace: Workspace, name: str) -> str:
         )
     raise UsageError(
         f"there is no session {name!r}",
-        hint=f"open one with `quire session open`; open: {', '.join(known) or 'none'}",
+        hint=f"open one with `quire session open TASK`; open: {', '.join(known) or 'none'}",
     )
 
 
@@ -356,7 +356,12 @@ def rewind(workspace: Workspace, name: str, target: str) -> tuple[Rewound, list[
     live = find(workspace, name)
     if live.session.why_lost and not live.session.executions:
         raise live.session.gone()
-    document = as_it_runs(workspace, live)
+    try:
+        document = as_it_runs(workspace, live)
+    except DocumentError:  # the file may be gone by now: a number names an execution all the same
+        if not target.startswith("#"):
+            raise
+        document = Document(())
     event = live.session.rewind(order_of(document, live.session.executions, target))
     live.journal.append(event)
     return event, masked(standing(document, live.session.executions), live)

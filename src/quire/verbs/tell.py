@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,26 +103,23 @@ def tell_session_output(
     """What a cell gave out when it last ran in that session; with `stream` or `lines`, those."""
     name = named(workspace, session)
     one = _that_ran(workspace, name, cell)
+    places = BesideSession(workspace.sessions.folder(name), (one,))
     if not stream and not lines:
-        return tell_execution(one, session=name, limits=limits)
+        return tell_execution(one, session=name, limits=limits, places=places)
     stream = stream or "stdout"
     if stream not in STREAMS:
         raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
-    whole = stream_of(one.cell, stream)
     # By its order: it names this one also when the cell has run again meanwhile.
     cell = f"#{one.order}"
     what = f"{stream} of cell {one.cell.id} ({cell}) in session {name}"
-    if not whole:
-        return Told(f"{what}: it is empty")
-    rows = whole.removesuffix("\n").split("\n")
     wanted = asked_lines(lines) if lines else Lines(1, FIRST)
 
     def more(lines: str) -> str:
         asked = {"session": name, "cell": cell, "stream": stream, "lines": lines}
         return say(Step("output", asked))
 
-    limit = (limits or Limits()).whole
-    return Told(tell_lines(rows, len(rows), wanted, what=what, limit=limit, more=more))
+    path = places.path(one.cell, stream)
+    return _of_stream(path, one.cell, stream, wanted, what, limits or Limits(), more)
 
 
 def _that_ran(workspace: Workspace, session: str, cell: str) -> Answered:
@@ -179,13 +176,27 @@ class Beside:
 
     folder: RunFolder
 
-    def whole(self, cell: str, stream: str) -> Whole | None:
-        path = self.folder.spilled(cell, stream)
+    def path(self, cell: CellRecord, stream: str) -> Path | None:
+        return self.folder.spilled(cell.id, stream)
+
+    def whole(self, cell: CellRecord, stream: str) -> Whole | None:
+        path = self.path(cell, stream)
         if path is None:
             return None
         with suppress(OSError):
             return _measured(path)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class BesideSession(Beside):
+    """The same of a session, where a cell may have run several times."""
+
+    ran: Sequence[Answered] = ()
+
+    def path(self, cell: CellRecord, stream: str) -> Path | None:
+        name = next((one.beside.get(stream) for one in self.ran if one.cell is cell), None)
+        return self.folder.beside(name) if name else None
 
 
 def _measured(path: Path) -> Whole:
@@ -213,13 +224,26 @@ def _lines(
 ) -> Told:
     if stream not in STREAMS:
         raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
-    path = found.folder.spilled(cell.id, stream) if found.folder is not None else None
+    path = Beside(found.folder).path(cell, stream) if found.folder is not None else None
     what = f"{stream} of cell {cell.id} of run {found.record.run_id}"
 
     def more(lines: str) -> str:
         asked = {"run": found.record.run_id, "cell": cell.id, "stream": stream, "lines": lines}
         return say(Step("show", asked))
 
+    return _of_stream(path, cell, stream, wanted, what, limits, more)
+
+
+def _of_stream(
+    path: Path | None,
+    cell: CellRecord,
+    stream: str,
+    wanted: Lines,
+    what: str,
+    limits: Limits,
+    more: Callable[[str], str],
+) -> Told:
+    """`path` has all of it, where that was too much for the record."""
     if path is not None:
         total = _measured(path).lines or 0
         with _opened(path) as file:

@@ -50,6 +50,8 @@ def told(error: BaseException, cell: Cell, deep: int = DEEP) -> Iterator[str]:
         yield from ("", how, "")
     yield from _frames(error, cell)
     yield _said(error)
+    notes = getattr(error, "__notes__", ())
+    yield from map(str, notes if isinstance(notes, (list, tuple)) else ())
     held = error.exceptions if isinstance(error, _GROUP) and deep else ()
     for number, one in enumerate(held[:PARTS], 1):
         yield from ("", f"Error {number} of {len(held)} in the group: {_said(one)}")

@@ -8,17 +8,17 @@ from typing import Any
 
 from ...errors import DocumentError, UsageError
 from ...executors.given import Given
-from ...runs.events import Event
+from ...runs.events import Event, KernelReplaced
 from ...runs.printed import plain
 from ...runs.quoting import inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
 from ...runs.summary import took
-from ...runs.telling import StaleCell, Told, tell_cells
+from ...runs.telling import StaleCell, Told, replacement, tell_cells
 from ...workspace import LiveSession, Workspace
 from .. import session as sessions
 from ..promote import promote as make_task
 from ..restore import restore as bring_back
-from ..tell import tell_session_output
+from ..tell import BesideSession, tell_session_output
 from . import texts
 from .caller import Caller
 from .notebooks import inside
@@ -134,6 +134,7 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
     answer, over = given.answer(), given.over
     if given.error is not None and not answer.cells:
         raise given.error
+    bad = answer.failed
     told = tell_cells(
         answer,
         session=given.name,
@@ -141,7 +142,9 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         epoch=live.session.epoch,
         stale=_stale(ws, live) if over else (),
         running=not over,
+        no_way_back=live.session.no_way_back(bad.order) if bad is not None else "",
         limits=texts.limits(ws),
+        places=BesideSession(ws.sessions.folder(given.name), answer.cells),
     )
     lines = []
     if answer.replaced is not None and answer.replaced.how == "lost":
@@ -180,7 +183,10 @@ def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, _named(ws, given))
     found = sessions.variables(ws, live.session.name)
-    lines = [f"session {live.session.name}, epoch {live.session.epoch}: {len(found)} variables"]
+    session = live.session
+    lost = [KernelReplaced(session.epoch, session.lost, session.at())] if session.lost else []
+    lines = [*map(replacement, lost)]
+    lines += [f"session {session.name}, epoch {session.epoch}: {len(found)} variables"]
     for one in found:
         size = f"  {one['size']}" if one["size"] else ""
         lines.append(quoted(f"{one['name']}: {one['type']}{size}  {one['value']}"[:400]))
