@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quire.document.model import digest_id
 from quire.errors import DocumentError
 from quire.runs import logbook
-from quire.runs.events import Asked, CellError, NoteAdded
+from quire.runs.events import Asked, CellError, NoteAdded, ToolCalled
 from quire.runs.htmltables import markdown_table
 from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import CellRecord, Record, Result, RunError
@@ -94,12 +94,15 @@ def records(draw: st.DrawFn) -> Record:
         )
     steps = [cell.id for cell in cells if cell.kind == "code"]
     failed = next((c for c in cells if c.status == "failed"), None)
-    results, notes, asked = {}, [], [Asked("", "a?", "1", "ada", "parameter")]
+    results, notes, calls, asked = {}, [], [], [Asked("", "a?", "1", "ada", "parameter")]
     if steps:
         results = {
             "score": Result("score", "json", draw(st.sampled_from([1, [1.5, "<"]])), steps[0])
         }
         notes = [NoteAdded(steps[0], draw(NASTY), "then")]
+        calls = [
+            ToolCalled(steps[0], draw(NASTY), {"path": draw(NASTY)}, False, 0.1, {}, draw(NASTY))
+        ]
         asked.append(Asked(steps[0], "Run it?", None, "policy", "approval", ("run", "skip")))
     return Record(
         run_id="2026-01-02-030405-x-0001",
@@ -116,6 +119,7 @@ def records(draw: st.DrawFn) -> Record:
         cells=tuple(cells),
         results=results,
         notes=tuple(notes),
+        tool_calls=tuple(calls),
         asked=tuple(asked),
         error=RunError(failed.id, "ValueError", "x") if failed else None,
     )

@@ -14,6 +14,7 @@ from quire import __version__
 from quire.errors import QuireError, UsageError
 from quire.runs.agreement import agreement
 from quire.runs.asking import Answers, Declined, Question
+from quire.runs.logbook import dumps
 from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import Record
 from quire.verbs import resume as taking_up
@@ -472,3 +473,19 @@ def test_both_kernels_of_a_task_may_call(root: Path) -> None:
     record = run(workspace(root), "x.md")
     assert (record.outcome, [note.text for note in record.notes]) == ("ok", ["1|it is there"] * 3)
     assert not [call for call in record.tool_calls if call.refused]
+
+
+def test_what_a_step_called_stands_under_it(root: Path) -> None:
+    (root / "x.md").write_text(
+        "```python\nfrom quire.runtime import terminal, write_file\n"
+        "write_file('a_b.txt', '`<b>`')\nterminal('ls')\n```\n\n```python\nprint(1)\n```\n"
+    )
+    record = run(workspace(root), "x.md")
+    (file,) = root.glob("logbooks/runs/*/*.md")
+    text = file.read_text()
+    assert (
+        '> Tool calls:\n>\n> - write\\_file(path="a\\_b.txt", content="\\`\\<b\\>\\`"): ok, '
+    ) in text
+    assert '> - terminal(command="ls"): refused: terminal() is not allowed' in text
+    assert text.count("Tool calls:") == 1
+    assert dumps(record).text == text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from .events import Asked, ToolCalled
 from .printed import plain
@@ -18,6 +18,8 @@ DEEP = 4
 LINE = 160
 DECIDED = 2_000  # characters of a call that a person is asked to allow
 SHOWN = 50  # calls under one cell
+
+Line = TypeVar("Line")
 
 
 def brief(value: Any, depth: int = DEEP) -> Any:
@@ -114,11 +116,16 @@ def _all(record: Record) -> Iterator[tuple[str, str, str]]:
 
 
 def _few(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return few(lines, lambda said: ("cut", said))
+
+
+def few(lines: list[Line], cut: Callable[[str], Line]) -> list[Line]:
+    """The beginning and the end of many."""
     if len(lines) <= SHOWN:
         return lines
     half = SHOWN // 2
-    cut = ("cut", f"… {len(lines) - 2 * half:,} more; the record has them")
-    return [*lines[:half], cut, *lines[-half:]]
+    said = f"… {len(lines) - 2 * half:,} more; the record has them"
+    return [*lines[:half], cut(said), *lines[-half:]]
 
 
 def calls_outputs(record: Record) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,8 @@ from ..document.fences import quoted
 from ..document.model import Cell
 from ..document.params import INJECTED_TAG
 from ..errors import DocumentError
-from .events import Asked, NoteAdded
+from .calls import called, few
+from .events import Asked, NoteAdded, ToolCalled
 from .logbook_outputs import Shown, files_of, shown
 from .markdown import code, fenced
 from .plan import jsonable
@@ -71,6 +72,7 @@ class Around:
     results: tuple[Result, ...] = ()
     notes: tuple[NoteAdded, ...] = ()
     asked: tuple[Asked, ...] = ()
+    calls: tuple[ToolCalled, ...] = ()
 
 
 def dumps(record: Record) -> Page:
@@ -87,17 +89,13 @@ def dumps(record: Record) -> Page:
 
 
 def _around(record: Record) -> dict[str, Around]:
-    found: dict[str, tuple[list[Result], list[NoteAdded], list[Asked]]] = {}
-    for result in record.results.values():
-        found.setdefault(result.cell, ([], [], []))[0].append(result)
-    for note in record.notes:
-        found.setdefault(note.cell, ([], [], []))[1].append(note)
-    for asked in record.asked:
-        found.setdefault(asked.cell, ([], [], []))[2].append(asked)
-    return {
-        cell: Around(tuple(results), tuple(notes), tuple(asked))
-        for cell, (results, notes, asked) in found.items()
-    }
+    found: dict[str, tuple[list[Any], ...]] = {}
+    of_cells: list[Iterable[Any]]
+    of_cells = [record.results.values(), record.notes, record.asked, record.tool_calls]
+    for place, several in enumerate(of_cells):
+        for one in several:
+            found.setdefault(one.cell, ([], [], [], []))[place].append(one)
+    return {cell: Around(*map(tuple, lists)) for cell, lists in found.items()}
 
 
 def local(at: str) -> datetime:
@@ -287,6 +285,9 @@ def _asides(around: Around) -> Iterator[str]:
     for asked in around.asked:
         answer = asked.answer if asked.answer is not None else "no answer"
         yield f"> Asked: {_escaped(asked.question)} {_escaped(answer)} ({_escaped(asked.by)})"
+    if around.calls:
+        rows = [_escaped(line) for line in few([*map(called, around.calls)], str)]
+        yield "\n".join(["> Tool calls:", ">", *(f"> - {row}" for row in rows)])
 
 
 def _brief(result: Result) -> str:

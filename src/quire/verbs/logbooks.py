@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ..document.formats import LOGBOOK
 from ..errors import DocumentError, QuireError, StorageError, UsageError
@@ -26,6 +27,7 @@ from ..runs.events import (
     ResultGlued,
     RunFinished,
     RunStarted,
+    ToolCalled,
 )
 from ..runs.plan import Plan
 from ..runs.record import Fold, Record, Result
@@ -33,6 +35,7 @@ from ..store.files import disk, write_atomic
 from ..workspace import Workspace
 from .templates import folder
 
+_ASIDES = (ResultGlued, NoteAdded, Asked, ToolCalled)  # as `logbook.Around` has them
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -44,9 +47,7 @@ class RunLogbook:
     path: Path | None = None
     failure: StorageError | None = None
     _written: int = 0  # cells of the record that are in the file
-    _around: dict[str, tuple[list[ResultGlued], list[NoteAdded], list[Asked]]] = field(
-        default_factory=dict
-    )
+    _around: dict[str, tuple[list[Any], ...]] = field(default_factory=dict)
     _order: dict[str, int] = field(default_factory=dict)
 
     def add(self, event: Event, fold: Fold, *, alive: bool) -> None:
@@ -66,16 +67,16 @@ class RunLogbook:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             head = logbook.head(fold.record(alive=alive))
             write_atomic(self.path, head.encode("utf-8", "replace"), mode=0o644, durable=False)
-        elif isinstance(event, ResultGlued | NoteAdded | Asked):
+        elif isinstance(event, _ASIDES):
             self._aside(event)
         elif isinstance(event, CellFinished):
             self._append(event.cell, fold)
         elif isinstance(event, RunFinished):
             write(self.path, fold.record(alive=False))
 
-    def _aside(self, event: ResultGlued | NoteAdded | Asked) -> None:
-        place = 0 if isinstance(event, ResultGlued) else 1 if isinstance(event, NoteAdded) else 2
-        self._around.setdefault(event.cell, ([], [], []))[place].append(event)  # type: ignore[arg-type]
+    def _aside(self, event: ResultGlued | NoteAdded | Asked | ToolCalled) -> None:
+        around = self._around.setdefault(event.cell, tuple([] for _ in _ASIDES))
+        around[_ASIDES.index(type(event))].append(event)
 
     def _append(self, cell: str, fold: Fold) -> None:
         """The cell that ended, and what stands above it."""
@@ -85,9 +86,9 @@ class RunLogbook:
         self._written = max(self._written, upto)
         texts = []
         for name in names:
-            results, notes, asked = self._around.pop(name, ([], [], []))
+            results, *others = self._around.pop(name, ([],))
             glued = tuple(Result(r.name, r.kind, r.value, r.cell) for r in results)
-            around = logbook.Around(glued, tuple(notes), tuple(asked))
+            around = logbook.Around(glued, *map(tuple, others))
             text, files = logbook.cell_text(self.uuid, fold.cell(name), around)
             _save(self.path, files)
             texts.append(text)
