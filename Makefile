@@ -20,7 +20,7 @@ test: setup
 	$(BIN)/python -m pytest -n 2 -m 'not torture'
 
 torture: setup
-	$(BIN)/python -m pytest -m 'torture or hypothesis' --hypothesis-profile=default
+	$(BIN)/python -m pytest -m 'torture or hypothesis' --hypothesis-profile=new
 
 bench: setup
 	$(BIN)/python -m bench
