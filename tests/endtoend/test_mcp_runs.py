@@ -87,6 +87,10 @@ def test_a_run_goes_on_when_the_answer_is_due(scratch: Scratch) -> None:
             run_id = told.run_id()
             assert f'run_wait(run="{run_id}")' in told.text
             await until(scratch.root / "begun")
+            refused = await agent.fails("notebook_execute", path="slow.py", resume=run_id)
+            assert f"{run_id} is still running\nhint: run_wait(" in refused.text
+            status = await anyio.to_thread.run_sync(scratch.quire, "host", "status")
+            assert "1 run under way" in status.stdout
             (scratch.root / "go").touch()
             over = await agent.ok("run_wait", run=run_id, timeout=60)
             assert over.text.startswith("ok")
@@ -226,6 +230,9 @@ def test_killing_the_host_in_a_run_is_told_as_it_was(scratch: Scratch, *, waitin
             assert "died" in told.text
             assert "the process that ran it ended before the run did" in told.text
             assert "| first" in told.text
+            # Its states went with the host: what is named next is what can be done.
+            assert 'run it again from the top: notebook_execute(path="slow.py")' in told.text
+            assert "resume=" not in told.text
             return told.run_id()
 
     told = record(scratch, asyncio.run(live()))

@@ -52,11 +52,12 @@ def tell_run(
     notebook: str = "",
     result: str = "",
     taken_up: str = "",
+    resumable: bool = True,
 ) -> Told:
     """`cell` (an id) or `result` (a name): only that one, with all the room there is.
 
     `places` knows what lies outside the record. `notebook` is where the executed one is kept.
-    `taken_up` is the run that goes on with one that waited.
+    `taken_up` is the run that goes on with one that waited. `resumable`: its states are there.
     """
     limits = limits or Limits()
     if cell:
@@ -87,14 +88,14 @@ def tell_run(
         if record.outcome != "failed" and record.reason:
             page.say("why it ended:")
             page.quote(record.reason, 2_000)
-        _next(page, _after_run(record, bad), say)
+        _next(page, _after_run(record, bad, resumable), say)
         teller.outputs(bad)
     elif record.outcome == "paused" and not cell:
         _waiting(page, record, indexes, say, taken_up)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
-        _next(page, _after_run(record, None), say)
+        _next(page, _after_run(record, None, resumable), say)
     others = [
         one for one in record.cells if one is not bad and _speaks(one) and cell in ("", one.id)
     ]
@@ -179,7 +180,9 @@ def _next(page: Page, steps: Iterable[tuple[str, Step]], say: Say) -> None:
         page.say(f"  {number}. {what}: {say(step)}")
 
 
-def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, Step]]:
+def _after_run(
+    record: Record, bad: CellRecord | None, resumable: bool
+) -> Iterator[tuple[str, Step]]:
     """The calls that mend it and go on."""
     again: dict[str, Any] = {"path": record.task}
     if record.parameters:
@@ -188,8 +191,10 @@ def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, St
         yield "run it again", Step("run", again)
         return
     # The states of a run that somebody called off are not kept.
-    resumable = record.outcome != "cancelled" and not any(
-        "cannot be resumed" in text for text in record.warnings
+    resumable = (
+        resumable
+        and record.outcome != "cancelled"
+        and not any("cannot be resumed" in text for text in record.warnings)
     )
     if record.outcome == "failed":
         arguments = {"path": record.task, "cell": bad.id, "new_source": ...}

@@ -21,6 +21,7 @@ from ..store import journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
 from .livetask import as_it_runs
+from .planning import resumable
 from .runs import Found, find
 from .session import find as find_session
 from .session import named
@@ -42,10 +43,11 @@ def tell(
 ) -> Told:
     """The run; or of it one cell, lines of one stream of a cell, or one named result."""
     found = find(workspace, run)
-    return tell_found(found, cell, stream, lines, result, limits=limits, say=say)
+    return tell_found(workspace, found, cell, stream, lines, result, limits=limits, say=say)
 
 
 def tell_found(
+    workspace: Workspace,
     found: Found,
     cell: str = "",
     stream: str = "",
@@ -79,6 +81,7 @@ def tell_found(
         notebook=found.notebook,
         result=result,
         taken_up=found.taken_up.run_id if found.taken_up is not None else "",
+        resumable=resumable(workspace, record.run_id),
     )
 
 
