@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,30 @@ def do(tmp_path: Path) -> Iterator[Do]:
 
     yield act
     engine.close()
+
+
+def test_what_is_refused_opens_no_session(do: Do) -> None:
+    assert "no cell has the id or title 'nope'" in do("exec", cells="nope").text
+    assert "cell_timeout must be above 0" in do("exec", code="1", cell_timeout=0).text
+    assert do("list").text == "no session is open"
+
+
+def test_a_kernel_that_was_replaced_is_announced_also_by_vars(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TASK)
+
+    def say(engine: Engine, action: str, **given: Any) -> str:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test")).text
+
+    with closing(Engine(outlives=True)) as first:
+        say(first, "exec", cells="all")
+    with closing(Engine(outlives=True)) as engine:
+        told = say(engine, "vars")
+        assert told.startswith("THE KERNEL WAS REPLACED (epoch 2): what ran before is gone. Why: ")
+        assert told.endswith("session a, epoch 2: 0 variables")
+        say(engine, "exec", code="y = 1")
+        assert "REPLACED" not in say(engine, "vars")
 
 
 @pytest.mark.parametrize("cell", [0, "0", "-4", "count", "#1"])

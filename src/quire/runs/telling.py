@@ -21,7 +21,7 @@ from .teller import Limits, Picture, Places, Teller
 from .told_failure import tell_failure
 from .told_results import tell_results
 
-__all__ = ["Limits", "Picture", "StaleCell", "Told", "tell_cells", "tell_run"]
+__all__ = ["Limits", "Picture", "StaleCell", "Told", "tell_cells", "tell_replaced", "tell_run"]
 
 STOPPED = ("failed", "timed_out", "cancelled", "died")
 MOST_STALE = 20
@@ -256,10 +256,7 @@ def tell_cells(
         return Told(page.text(limits.whole), failed=True)
     teller = Teller(page, limits, say, {"session": session}, None)
     if answer.replaced is not None:
-        page.say(
-            f"THE KERNEL WAS REPLACED (epoch {answer.replaced.epoch}): what ran before is gone. "
-            f"Why: {inline(for_tools(answer.replaced.reason), 300)}"
-        )
+        page.say(tell_replaced(answer.replaced.epoch, answer.replaced.reason))
     bad = answer.failed
     status = "running" if running else bad.cell.status if bad else "ok"
     ran = len(answer.cells)
@@ -293,6 +290,13 @@ def tell_cells(
         page.say(f"without output: {len(quiet)} {'cell' if len(quiet) == 1 else 'cells'}, ok")
     _stale(page, stale)
     return Told(page.text(limits.whole), teller.pictures, bad is not None)
+
+
+def tell_replaced(epoch: int, reason: str) -> str:
+    return (
+        f"THE KERNEL WAS REPLACED (epoch {epoch}): what ran before is gone. "
+        f"Why: {inline(for_tools(reason), 300)}"
+    )
 
 
 def _only_stopped(answer: Answer) -> str | None:

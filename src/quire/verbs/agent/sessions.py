@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...errors import DocumentError, UsageError
+from ...errors import DocumentError, QuireError, UsageError
 from ...executors.given import Given
 from ...runs.events import Event
 from ...runs.printed import plain
 from ...runs.quoting import quoted
 from ...runs.rephrasing import for_tools
 from ...runs.summary import took
-from ...runs.telling import StaleCell, Told, tell_cells
+from ...runs.telling import StaleCell, Told, tell_cells, tell_replaced
 from ...workspace import LiveSession, Workspace
 from .. import session as sessions
 from ..promote import promote as make_task
@@ -76,12 +76,18 @@ def _open(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 def _exec(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     if ("cells" in given) == ("code" in given):
         raise UsageError("exec takes cells or code", hint='cells="all", or code="df.head()"')
+    cell_timeout = limit(given, "cell_timeout")
     name, opened = _opened(ws, caller, given)
     live = sessions.find(ws, name)
     what = str(given["cells"]) if "cells" in given else None
-    events = sessions.execute(
-        ws, name, what, _Never(), code=given.get("code"), cell_timeout=limit(given, "cell_timeout")
-    )
+    try:
+        events = sessions.execute(
+            ws, name, what, _Never(), code=given.get("code"), cell_timeout=cell_timeout
+        )
+    except QuireError:
+        if opened:  # a call that is refused changes nothing
+            sessions.close(ws, name)
+        raise
     return texts.above(opened, _begin(ws, caller, live, events, given.get("wait")))
 
 
@@ -184,7 +190,13 @@ def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     for one in found:
         size = f"  {one['size']}" if one["size"] else ""
         lines.append(quoted(f"{one['name']}: {one['type']}{size}  {one['value']}"[:400]))
-    return Told(texts.bounded(lines, 'exec code="print(…)"'))
+    return texts.above(_replaced(live), Told(texts.bounded(lines, 'exec code="print(…)"')))
+
+
+def _replaced(live: LiveSession) -> str:
+    """What comes first, until cells run in the new kernel and their answer has said it."""
+    why = live.session.why_lost
+    return tell_replaced(live.session.epoch, why) if why else ""
 
 
 def _output(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
