@@ -341,6 +341,24 @@ def test_who_declines_is_not_asked_twice_and_nothing_runs(scratch: Scratch, mode
     assert times == 1
 
 
+def test_a_client_that_cannot_show_the_form_after_all_is_told_what_is_missing(
+    scratch: Scratch,
+) -> None:
+    """Asked in the middle of a call, as older clients are. At the newest protocol such a client
+    has given up by itself."""
+    scratch.write("needs.py", NEEDS)
+
+    async def fail(ctx: ClientRequestContext, params: types.ElicitRequestParams) -> types.ErrorData:
+        return types.ErrorData(code=-32601, message="no forms here")
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch, mode="legacy", elicitation_callback=fail) as agent:
+            told = await agent.fails("notebook_execute", path="needs.py")
+            assert "region: str (required)  # which one" in told.text
+
+    asyncio.run(live())
+
+
 def test_without_anybody_to_ask_all_that_is_missing_is_listed(scratch: Scratch) -> None:
     scratch.write("needs.py", NEEDS)
 
