@@ -18,7 +18,7 @@ from .record import CellRecord, Record
 from .rephrasing import for_tools
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
-from .told_failure import tell_failure
+from .told_failure import Ran, tell_failure
 from .told_results import tell_results
 
 __all__ = ["Limits", "Picture", "StaleCell", "Told", "tell_cells", "tell_replaced", "tell_run"]
@@ -84,7 +84,7 @@ def tell_run(
             page.say(line)
     if bad is not None and cell in ("", bad.id):
         page.say(_cell_line(bad, indexes[bad.id]))
-        tell_failure(page, bad, _names(record.cells, indexes))
+        tell_failure(page, bad, _ran(record.cells, indexes))
         if record.outcome != "failed" and record.reason:
             page.say("why it ended:")
             page.quote(record.reason, 2_000)
@@ -164,9 +164,9 @@ def _cell_line(cell: CellRecord, index: int | None) -> str:
     return f"{place} ({cell.id}){title}: {summary.worded(cell.status)}{took}"
 
 
-def _names(cells: Iterable[CellRecord], indexes: Mapping[str, int]) -> dict[int, str]:
+def _ran(cells: Iterable[CellRecord], indexes: Mapping[str, int]) -> dict[int, Ran]:
     return {
-        one.execution_count: f"{indexes[one.id]} ({one.id})"
+        one.execution_count: Ran(f"{indexes[one.id]} ({one.id})", one.source)
         for one in cells
         if one.execution_count is not None
     }
@@ -267,14 +267,14 @@ def tell_cells(
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:
         page.say(f"warning: {inline(for_tools(text), 400)}")
-    names = {
-        one.cell.execution_count: f"{one.index} ({one.cell.id})"
+    ran_at = {
+        one.cell.execution_count: Ran(f"{one.index} ({one.cell.id})", one.cell.source)
         for one in answer.cells
         if one.cell.execution_count is not None and one.index is not None
     }
     if bad is not None:
         page.say(_cell_line(bad.cell, bad.index))
-        tell_failure(page, bad.cell, names)
+        tell_failure(page, bad.cell, ran_at)
         if answer.died is not None:
             page.say(f"the kernel died: {inline(answer.died.reason, 500)}; its state is gone")
         _next(page, _after_cell(session, task, bad), say)
