@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__, config
 from .errors import QuireError
 from .executors.given import Given
+from .executors.promotion import Promotion
 from .executors.resume import Kept
 from .executors.session import Budget, Session
 from .executors.underway import Underway
@@ -94,6 +95,7 @@ class Engine:
         self.seen = Seen()
         # What each session was last told to run, and what became of it.
         self.given: dict[str, Given] = {}
+        self.promotions: dict[str, Promotion] = {}  # under way, by session
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
         self.silent_remotes: dict[str, float] = {}  # until when each is not tried again

@@ -92,6 +92,18 @@ DESCRIPTIONS = {
     "Train with batch size 32 and seed 42": ["batch_size: int = 32", "seed: int = 42"],
     "The p95 of the latency": ["percentile: float = 95.0"],
     "Split $250 among friends": ["amount: float = 250.0"],
+    "Flag reviews with a score threshold of 0.8": ["threshold: float = 0.8 above"],
+    "Alert when it drops below the threshold of 5": ["threshold: int = 5 below"],
+    "Keep backups for 14 days": ["days: int = 14"],
+    "Retry with a backoff of 1.5 seconds": ["seconds: float = 1.5"],
+    "Ping hosts web01, web02 and db01": ["hosts: list[str] = ['web01', 'web02', 'db01']"],
+    "Sales of the regions eu, us and apac": ["regions: list[str] = ['eu', 'us', 'apac']"],
+    "Weather in Berlin, Paris and New York": [
+        "places: list[str] = ['Berlin', 'Paris', 'New York']"
+    ],
+    "Count customers who complain and leave": [],
+    "Find regions that grow and shrink": [],
+    "Generate at temperature 0.7": ["temperature: float = 0.7"],
     # switches
     "Remove stale branches, dry run": ["dry_run: bool = True dry"],
     "Search recursively and ignore case": ["recursive: bool = True", "ignore_case: bool = True"],

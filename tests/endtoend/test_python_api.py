@@ -171,6 +171,18 @@ def test_events_come_typed_in_order_and_are_journaled_first(desk: Desk) -> None:
     assert execution.record.ok
 
 
+def test_a_long_run_says_where_it_comes_from_before_its_cell_is_over(desk: Desk) -> None:
+    """Should it be killed there, its record has who asked for it."""
+    desk.cells("t.py", "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)")
+    kinds: list[type[Event]] = []
+    for event in quire.NotebookExecutor("t.py", workspace=desk.workspace(), timeout=60):
+        kinds.append(type(event))
+        if isinstance(event, OriginNoted):
+            (desk.root / "go").touch()
+            assert event.asked["by"]
+    assert kinds == [RunStarted, CellStarted, OriginNoted, CellFinished, RunFinished]
+
+
 def test_what_there_is_so_far(desk: Desk) -> None:
     desk.cells("t.py", "print('one')", "print('two')")
     execution = quire.NotebookExecutor("t.py", workspace=desk.workspace())

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +60,19 @@ CUT_OFF: tuple[Event, ...] = (
 )
 
 
+def left(folder: RunFolder, torn: bytes) -> None:
+    """As the killed process left its journal, which it last wrote to while `b` ran."""
+    with open(folder.events, "ab") as file:
+        file.write(torn)
+    last = datetime.fromisoformat(at(6.5)).timestamp()
+    os.utime(folder.events, (last, last))
+
+
 def check_recovered(store: RunStore, folder: RunFolder) -> None:
     ends = [e for e in journal.read(folder.events) if isinstance(e, RunFinished)]
     assert len(ends) == 1
     record = store.read(folder)
-    assert (record.outcome, record.finished, record.duration) == ("died", at(4), 3.0)
+    assert (record.outcome, record.finished, record.duration) == ("died", at(6.5), 5.5)
     assert [c.status for c in record.cells] == ["ok", "died"]
     assert record.cells[1].outputs[0]["text"] == "shown\n"
     nb = nbformat.read(folder.notebook, as_version=4)
@@ -94,8 +104,7 @@ def test_a_folder_that_cannot_be_made_is_told(store: RunStore) -> None:
 @pytest.mark.parametrize("torn", [b"", b'{"event":"OutputAdd'], ids=["whole", "torn"])
 def test_a_killed_run_is_brought_to_order(store: RunStore, torn: bytes) -> None:
     folder = begun(store, some_id(), *CUT_OFF)
-    with open(folder.events, "ab") as file:
-        file.write(torn)
+    left(folder, torn)
     store.recover(folder)
     check_recovered(store, folder)
     before = folder.events.read_bytes()
@@ -158,8 +167,7 @@ for folder in folders:
 def test_several_processes_may_recover_the_same_runs(store: RunStore) -> None:
     folders = [begun(store, some_id(ending=f"{n:04x}"), *CUT_OFF) for n in range(30)]
     for folder in folders:
-        with open(folder.events, "ab") as file:
-            file.write(b'{"event":"torn')
+        left(folder, b'{"event":"torn')
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RECOVER, str(store.root)],

@@ -52,6 +52,13 @@ def test_what_came_before_has_its_own_line(fail: Fail) -> None:
     assert "| cell 0 (ID) line 5 in load(path): raise ValueError" in text
 
 
+def test_the_line_of_a_generator_is_the_one_that_is_named(fail: Fail) -> None:
+    """IPython shows the first line of what is around it."""
+    text = fail("parts = ['1', 'x']\ntotal = 0\ntotal = sum(\n    float(one) for one in parts\n)")
+    assert "| cell 0 (ID) line 3: total = sum(\n" in text
+    assert re.search(r"line 4 in <genexpr>\(.*\): float\(one\) for one in parts\n", text)
+
+
 def test_a_task_that_ends_itself_with_a_status(fail: Fail) -> None:
     text = fail("import sys\nsys.exit(3)")
     assert 'error, line 2: "SystemExit"\n| 3\n' in text

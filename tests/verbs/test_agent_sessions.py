@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,50 @@ def do(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Do]:
 
     yield act
     engine.close()
+
+
+def test_a_long_promotion_goes_on_by_itself(do: Do, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    (tmp_path / "a.py").write_text(
+        "# %% hold\nimport os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
+    )
+    go.touch()
+    do("exec", cells="all")
+    go.unlink()
+    told = do("promote", to="b.py", wait=0).text
+    assert re.match(r"the clean run \S+ is at cell 1 of 1", told), told
+    assert told.endswith('next: notebook_session(action="wait", session="a")')
+    assert "goes on by itself" in do("wait", wait=0).text
+    assert "is being promoted to b.py" in do("promote", to="c.py").text
+    assert not (tmp_path / "b.py").exists()
+    go.touch()
+    assert do("wait").text.startswith("written: b.py, as the clean run ")
+    assert (tmp_path / "b.py").exists()
+    assert "b.py is already there" in do("promote", to="b.py", wait=0).text
+
+
+def test_what_is_refused_opens_no_session(do: Do) -> None:
+    assert "no cell has the id or title 'nope'" in do("exec", cells="nope").text
+    assert "cell_timeout must be above 0" in do("exec", code="1", cell_timeout=0).text
+    assert do("list").text == "no session is open"
+
+
+def test_a_kernel_that_was_replaced_is_announced_also_by_vars(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TASK)
+
+    def say(engine: Engine, action: str, **given: Any) -> str:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test")).text
+
+    with closing(Engine(outlives=True)) as first:
+        say(first, "exec", cells="all")
+    with closing(Engine(outlives=True)) as engine:
+        told = say(engine, "vars")
+        assert told.startswith("THE KERNEL WAS REPLACED (epoch 2): what ran before is gone. Why: ")
+        assert told.endswith("session a, epoch 2: 0 variables")
+        say(engine, "exec", code="y = 1")
+        assert "REPLACED" not in say(engine, "vars")
 
 
 @pytest.mark.parametrize("cell", [0, "0", "-4", "count", "#1"])

@@ -82,6 +82,14 @@ def test_what_does_not_fit_is_said(name: str, given: dict[str, Any], said: str) 
     assert refused.value.hint
 
 
+def test_a_whole_number_is_an_integer_however_it_is_written() -> None:
+    """Some clients know only floating point."""
+    given = checked(tool("notebook_edit"), {"path": "a", "cell_index": 3.0, "new_source": "x"})
+    assert repr(given["cell"]) == "3"
+    with pytest.raises(UsageError, match="limit must be an integer"):
+        checked(tool("run_find"), {"limit": 1.5})
+
+
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(UsageError) as refused:
         checked(tool("notebook_commit"), {"push": "yes", "mesage": "x"})

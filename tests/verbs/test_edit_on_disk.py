@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -121,28 +121,34 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(
     assert task.read_text() == "# %%\nsomebody_else = 1\n"
 
 
-def test_many_at_once_lose_nothing(ws: Workspace, task: Path) -> None:
-    """Each edit is in the file, or was refused."""
-    done: list[int] = []
-    refused: list[str] = []
+def test_many_at_once_are_all_made(ws: Workspace, task: Path) -> None:
+    """As an agent that sends several edits of one notebook in one breath expects."""
 
     def add(number: int) -> None:
         for step in range(5):
-            try:
-                edit(ws, "t.py", 0, insert="after", new_source=f"n = {number * 5 + step}")
-                done.append(number * 5 + step)
-            except DocumentError as error:
-                refused.append(error.message)
+            edit(ws, "t.py", 0, insert="after", new_source=f"n = {number * 5 + step}")
 
-    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(add, number) for number in range(4)]:
+            done.result()
     found = [int(line[4:]) for line in task.read_text().split("\n") if line.startswith("n = ")]
-    assert sorted(found) == sorted(done)
-    assert len(done) + len(refused) == 20
-    assert all("somebody else" in message for message in refused)
+    assert sorted(found) == list(range(20))
+
+
+def test_of_two_edits_of_one_cell_at_once_one_is_refused(ws: Workspace, task: Path) -> None:
+    expect = edit(ws, "t.py", 0, new_source="x = 0").edited.cell_id
+
+    def change(number: int) -> str:
+        try:
+            edit(ws, "t.py", 0, new_source=f"x = {number}", expect=expect)
+        except DocumentError as error:
+            return error.message
+        return ""
+
+    with ThreadPoolExecutor(8) as pool:
+        refused = [said for said in pool.map(change, range(1, 9)) if said]
+    assert len(refused) == 7
+    assert all("since it was read" in said for said in refused)
 
 
 def test_one_edit_at_a_time(ws: Workspace) -> None:

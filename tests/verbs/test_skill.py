@@ -84,15 +84,23 @@ def test_it_goes_where_agents_are(scratch: Scratch) -> None:
 
 def test_a_folder_that_is_named(tmp_path: Path) -> None:
     ws = Workspace(tmp_path, cwd=tmp_path, env={"HOME": str(tmp_path / "home")})
-    (done,) = skill.install(ws, to="~/.hermes/skills")
+    (done,) = skill.install(ws, to=["~/.hermes/skills"])
     assert done.folder == tmp_path / "home/.hermes/skills/quire"
-    (again,) = skill.install(ws, to=str(done.folder))
+    (again,) = skill.install(ws, to=[str(done.folder)])
     assert (again.folder, again.written) == (done.folder, ())
     with pytest.raises(UsageError, match="HOME"):
-        skill.install(Workspace(tmp_path, cwd=tmp_path, env={}), to="~/x")
+        skill.install(Workspace(tmp_path, cwd=tmp_path, env={}), to=["~/x"])
     with pytest.raises(UsageError, match="another user's home"):
-        skill.install(ws, to="~ada/.claude/skills")
+        skill.install(ws, to=["~ada/.claude/skills"])
     assert not (tmp_path / "~ada").exists()
+
+
+def test_several_folders_are_all_served(scratch: Scratch) -> None:
+    done = scratch.quire("skill", "install", "--to", "a b", "--to", ".agents/skills", "--to", "a b")
+    assert done.stdout == "a b/quire: 5 files written\n.agents/skills/quire: 5 files written\n"
+    (scratch.root / "a b/quire/SKILL.md").write_text("mine")
+    assert scratch.quire("skill", "install", "--to", "c", "--to", "a b").returncode == 2
+    assert not (scratch.root / "c").exists()
 
 
 def test_an_edited_copy_stays(scratch: Scratch) -> None:
@@ -132,7 +140,7 @@ def test_places_that_cannot_be(tmp_path: Path, to: str) -> None:
     (tmp_path / "link/quire").symlink_to("../elsewhere/quire")
     before = everything(tmp_path)
     with pytest.raises(UsageError) as caught:
-        skill.install(Workspace(tmp_path, cwd=tmp_path), to=to)
+        skill.install(Workspace(tmp_path, cwd=tmp_path), to=[to])
     assert caught.value.hint
     assert everything(tmp_path) == before
 

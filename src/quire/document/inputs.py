@@ -365,8 +365,13 @@ def _amounts(text: Text) -> Iterator[Input]:
 def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
     for found in text.take(pattern):
         type_, source, unit = measured(found)
-        name = {"percent": "percent", "": "amount"}.get(unit, "amount")
         text.read(found)
+        if time := words.unit_of_time(unit):
+            value = number(found["number"])
+            kind = "float" if isinstance(value, float) else "int"
+            yield _input(found, time, kind, repr(value), f"how many {time}")
+            continue
+        name = "percent" if unit == "percent" else "amount"
         yield _input(found, name, type_, source, f"amount in {unit}" if unit else "amount")
 
 
@@ -404,6 +409,12 @@ def _nouns(text: Text) -> Iterator[Input]:
     for found in text.take(words.CHANNEL):
         text.read(found)
         yield _input(found, "channel", "str", _string(found["value"]), "channel")
+    for found in text.take(words.LISTED):
+        values = words.listed(found["values"])
+        if all(_is_name(value, short=len(values) > 2) for value in values):
+            text.read(found)
+            name = found["what"].lower()
+            yield _input(found, name, "list[str]", _list(values), f"which {name}")
     for found in text.take(words.NOUN):
         value = found["value"].rstrip(".,;:!?)")
         if not value or words.folded(value) in words.SMALL:
@@ -414,7 +425,17 @@ def _nouns(text: Text) -> Iterator[Input]:
             yield _input(found, name, "str", _string(value), words.help_of(name))
 
 
+def _is_name(word: str, *, short: bool) -> bool:
+    """Rather than a word of the sentence: `web01`, `ACME`, and of several `eu`; not `complain`."""
+    return re.search(r"[A-Z\d_.-]", word) is not None or (short and len(word) <= 4)
+
+
 def _for_whom(text: Text) -> Iterator[Input]:
+    for found in text.take(words.PLACES):
+        values = words.listed(found["values"])
+        if not any(words.folded(value) in words.NOT_NAMES for value in values):
+            text.read(found)
+            yield _input(found, "places", "list[str]", _list(values), "where")
     for found in text.take(words.PLACE):
         if words.folded(found["value"].split()[0]) not in words.NOT_NAMES:
             text.read(found)

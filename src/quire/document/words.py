@@ -231,6 +231,7 @@ CONTINENTAL = re.compile(
 _ABOVE = (
     r"above|over|at least|no less than|minimum of|more than|greater than|higher than|larger than|bigger than|longer than|exceeds?|"
     r"exceeding|exceeded|beyond|slower than|>=?|≥|"
+    r"(?:threshold|cut-?off)(?:\s+(?:of|is|at|value of)|:|\s*=)?|Schwell(?:en)?wert(?:\s+von)?|seuil(?:\s+de)?|umbral(?:\s+de)?|"
     r"über|mindestens|mehr als|größer als|höher als|länger als|über|plus de|au moins|supérieure? à|au-dessus de|dépasse|"
     r"más de|al menos|superior a|mayor que|por encima de|supera|più di|oltre|meer dan|"
     r"至少|超过|超過|高于|高於|大于|大於|より大きい"
@@ -244,7 +245,9 @@ _BELOW = (
 )
 _BELOW_WORD = re.compile(rf"(?:{_BELOW})\s*$", _I)
 COMPARED = re.compile(
-    rf"(?<![A-Za-z])(?P<word>{_ABOVE}|{_BELOW})(?:\s+(?:a|the|einem|einer)\b)?\s*{_AMOUNT}", _I
+    rf"(?<![A-Za-z])(?P<word>{_ABOVE}|{_BELOW})(?:\s+(?:a|the|einem|einer)\b)?"
+    rf"(?:\s+(?:threshold|limit)(?:\s+of)?)?\s*{_AMOUNT}",
+    _I,
 )
 COMPARED_AFTER = re.compile(
     rf"(?<![A-Za-z0-9_.,]){_BARE}\s*"
@@ -300,7 +303,7 @@ PERCENTILE = re.compile(r"(?:\bp(?P<number>50|75|9\d(?:\.\d{1,2})?|99)\b)(?!/)",
 LABELLED = re.compile(
     r"\b(?P<label>port|level|seed|batch size|page|issue|ticket|depth|width|height|status|version|"
     r"retries|workers|replicas|epochs|budget|window|interval|factor|ratio|rate|quantile|alpha|sample size|"
-    r"tolerance|score|priority|k|n)\s+(?:of\s+|is\s+|=\s*|:\s*|#)?(?P<number>\d{1,9}(?:\.\d{1,6})?)(?![\w%]|[.,:-]\d)",
+    r"tolerance|score|priority|temperature|confidence|quality|max tokens|k|n)\s+(?:of\s+|is\s+|=\s*|:\s*|#)?(?P<number>\d{1,9}(?:\.\d{1,6})?)(?![\w%]|[.,:-]\d)",
     _I,
 )
 MONEY = re.compile(rf"(?<![\w.,/:#-])(?P<sign>[$€£¥₹])\s?{_NUM}(?P<unit>(?!))?(?![\w]|[.,:-]\d)")
@@ -353,6 +356,7 @@ NAMED_BY = {
     "mentions": "query", "called": "name", "named": "name", "tagged": "tag", "labelled": "label",
     "labeled": "label", "nach": "query", "enthalt": "pattern", "enthalten": "pattern",
 }  # fmt: skip
+_WORD = r"[^\W\d_][\w.-]{0,40}(?<![.-])"
 REGION = re.compile(r"(?<![\w-])(?:us|eu|ap|ca|sa|me|af|il)-(?:gov-)?[a-z]{4,9}-\d(?![\w-])")
 CHANNEL = re.compile(r"(?<![\w/#&])(?P<value>#[a-z][\w-]{1,60})(?![\w#])")
 NOUN = re.compile(
@@ -360,9 +364,31 @@ NOUN = re.compile(
     r"\s*(?:=|:|\s)\s*(?P<value>(?-i:[A-Z][\w./-]{0,60}|[a-z]\w*(?=[-/_\d])[\w./-]{1,60}|\d+[A-Za-z-][\w-]{0,30}))",
     _I,
 )
+_PLURALS = "|".join(
+    sorted(
+        (re.sub("(?<![aeo])y$", "ie", noun) + "s" for noun in NOUNS | {"shop", "stock"}),
+        key=len,
+        reverse=True,
+    )
+)
+_AND = r",?\s+(?:and|or|und|et|y)\s+"
+# hosts web01, web02 and db01
+LISTED = re.compile(
+    rf"\b(?P<what>{_PLURALS})\s*:?\s+(?P<values>{_WORD}(?:\s?,\s?{_WORD}){{0,20}}{_AND}{_WORD})",
+    _I,
+)
+
+
+def listed(values: str) -> list[str]:
+    """`a, b and c`, one by one."""
+    return re.split(rf"{_AND}|\s*,\s*", values)
+
+
 FOR = re.compile(
     r"\b(?i:for)\s+(?:(?i:the)\s+)?(?P<value>[A-Z][\w&'’.-]{0,40}(?:\s+(?!(?:And|Or|In|At|On)\b)[A-Z][\w&'’.-]{0,40}){0,3})"
 )
+_CITY = r"(?-i:[A-Z][a-zà-ÿ]{2,30}(?:[ -][A-Z][a-zà-ÿ]{2,30}){0,2})"
+PLACES = re.compile(rf"\bin\s+(?P<values>{_CITY}(?:,\s+{_CITY}){{0,20}}{_AND}{_CITY})")
 PLACE = re.compile(
     r"\bin\s+(?P<value>(?-i:[A-Z][a-zà-ÿ]{2,30}(?:[ -][A-Z][a-zà-ÿ]{2,30}){0,2}))(?=\s*(?:[.,;:!?)]|$|and\b|for\b|over\b|at\b))",
     re.MULTILINE,

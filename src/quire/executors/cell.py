@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
@@ -102,6 +102,8 @@ class CellRunner:
     # What others have to say about this run while it goes on: tool calls, warnings.
     inbox: SimpleQueue[Event] = field(default_factory=SimpleQueue)
     calls: Calls = field(default_factory=NoCalls)
+    # And what whoever has the run made has to say, asked for at every look at the kernel.
+    besides: Callable[[], Iterable[Event]] = tuple
     current: str = ""
     began: float | None = None  # when the cell under way did
     outcome: Outcome = "ok"
@@ -158,6 +160,7 @@ class CellRunner:
                 stopping = self._watch(stopping, limit)
 
     def waiting(self) -> Iterator[Event]:
+        yield from self.besides()
         while True:
             try:
                 yield self.inbox.get_nowait()

@@ -30,7 +30,7 @@ __all__ = ["Cancel", "LocalExecutor", "utc_now"]
 
 # Seconds after which a run says where it comes from as soon as that is known, should it be killed
 # later; a shorter one says it at its end.
-NOTED_AFTER = 5.0
+NOTED_AFTER = 1.0
 
 
 @dataclass(slots=True)
@@ -58,6 +58,7 @@ class LocalExecutor:
             self.now,
             self.plan.limits.grace,
             calls=self.calls,
+            besides=self._origin_of_long,
         )
 
     @property
@@ -103,8 +104,6 @@ class LocalExecutor:
             yield from runner.run(cell, limit, aside=aside)
             if self.trail is not None:
                 self.trail.after(cell)
-            if time.monotonic() - self._began > NOTED_AFTER:
-                yield from self._origin(wait=False)
             if runner.stop:
                 break
         yield from runner.waiting()
@@ -148,6 +147,10 @@ class LocalExecutor:
         yield from self.runner.abandoned()
         yield from self._origin(wait=False)
         yield self._finished()
+
+    def _origin_of_long(self) -> Iterator[Event]:
+        if time.monotonic() - self._began > NOTED_AFTER:
+            yield from self._origin(wait=False)
 
     def _origin(self, *, wait: bool) -> Iterator[Event]:
         if self.origin is not None and (wait or self.origin.done()):

@@ -20,7 +20,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 def fit_title(title: str) -> str:
     title = title.strip()
     if not title:
-        raise UsageError("the title is empty", hint='--title "Add a health report"')
+        raise UsageError("the title is empty", hint='give one, such as "Add a health report"')
     if _CONTROL.search(title) or _UNFIT.search(title):
         raise UsageError(
             f"the title {title[:60]!r} has a line break or a control character",

@@ -18,10 +18,10 @@ from .record import CHANGED, CellRecord, Record
 from .rephrasing import for_tools
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Teller
-from .told_failure import MESSAGE, tell_failure
+from .told_failure import MESSAGE, Ran, tell_failure
 from .told_results import tell_results
 
-__all__ = ["Limits", "Picture", "StaleCell", "Told", "tell_cells", "tell_run"]
+__all__ = ["Limits", "Picture", "StaleCell", "Told", "replacement", "tell_cells", "tell_run"]
 
 STOPPED = ("failed", "timed_out", "cancelled", "died")
 MOST_STALE = 20
@@ -52,11 +52,12 @@ def tell_run(
     notebook: str = "",
     result: str = "",
     taken_up: str = "",
+    resumable: bool = True,
 ) -> Told:
     """`cell` (an id) or `result` (a name): only that one, with all the room there is.
 
     `places` knows what lies outside the record. `notebook` is where the executed one is kept.
-    `taken_up` is the run that goes on with one that waited.
+    `taken_up` is the run that goes on with one that waited. `resumable`: its states are there.
     """
     limits = limits or Limits()
     if cell:
@@ -83,18 +84,18 @@ def tell_run(
             page.say(line)
     if bad is not None and cell in ("", bad.id):
         page.say(_cell_line(bad, indexes[bad.id]))
-        _failure(page, teller, bad, _names(record.cells, indexes))
+        _failure(page, teller, bad, _ran(record.cells, indexes))
         if record.outcome != "failed" and record.reason:
             page.say("why it ended:")
             page.quote(record.reason, 2_000)
-        _next(page, _after_run(record, bad), say)
+        _next(page, _after_run(record, bad, resumable), say)
         teller.outputs(bad)
     elif record.outcome == "paused" and not cell:
         _waiting(page, record, indexes, say, taken_up)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
-        _next(page, _after_run(record, None), say)
+        _next(page, _after_run(record, None, resumable), say)
     others = [
         one for one in record.cells if one is not bad and _speaks(one) and cell in ("", one.id)
     ]
@@ -161,9 +162,9 @@ def _stopped(record: Record) -> CellRecord | None:
     return next((one for one in record.cells if at and one.id == at), None)
 
 
-def _failure(page: Page, teller: Teller, cell: CellRecord, names: Mapping[int, str]) -> None:
+def _failure(page: Page, teller: Teller, cell: CellRecord, ran: Mapping[int, Ran]) -> None:
     most = teller.limits.stream if teller.limits.alone else MESSAGE
-    tell_failure(page, cell, names, message=most, more=teller.more(cell))
+    tell_failure(page, cell, ran, message=most, more=teller.more(cell))
 
 
 def _speaks(cell: CellRecord) -> bool:
@@ -178,9 +179,9 @@ def _cell_line(cell: CellRecord, index: int | None) -> str:
     return f"{place} ({cell.id}){title}: {summary.worded(cell.status)}{took}"
 
 
-def _names(cells: Iterable[CellRecord], indexes: Mapping[str, int]) -> dict[int, str]:
+def _ran(cells: Iterable[CellRecord], indexes: Mapping[str, int]) -> dict[int, Ran]:
     return {
-        one.execution_count: f"{indexes[one.id]} ({one.id})"
+        one.execution_count: Ran(f"{indexes[one.id]} ({one.id})", one.source)
         for one in cells
         if one.execution_count is not None
     }
@@ -194,7 +195,9 @@ def _next(page: Page, steps: Iterable[tuple[str, Step]], say: Say) -> None:
         page.say(f"  {number}. {what}: {say(step)}")
 
 
-def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, Step]]:
+def _after_run(
+    record: Record, bad: CellRecord | None, resumable: bool
+) -> Iterator[tuple[str, Step]]:
     """The calls that mend it and go on."""
     again: dict[str, Any] = {"path": record.task}
     if record.parameters:
@@ -203,8 +206,10 @@ def _after_run(record: Record, bad: CellRecord | None) -> Iterator[tuple[str, St
         yield "run it again", Step("run", again)
         return
     # The states of a run that somebody called off are not kept.
-    resumable = record.outcome != "cancelled" and not any(
-        "cannot be resumed" in text for text in record.warnings
+    resumable = (
+        resumable
+        and record.outcome != "cancelled"
+        and not any("cannot be resumed" in text for text in record.warnings)
     )
     if record.outcome == "failed":
         arguments = {"path": record.task, "cell": bad.id, "new_source": ...}
@@ -286,14 +291,14 @@ def tell_cells(
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:
         page.say(f"warning: {inline(for_tools(text), 400)}")
-    names = {
-        one.cell.execution_count: f"{one.index} ({one.cell.id})"
+    ran_at = {
+        one.cell.execution_count: Ran(f"{one.index} ({one.cell.id})", one.cell.source)
         for one in answer.cells
         if one.cell.execution_count is not None and one.index is not None
     }
     if bad is not None:
         page.say(_cell_line(bad.cell, bad.index))
-        _failure(page, teller, bad.cell, names)
+        _failure(page, teller, bad.cell, ran_at)
         if answer.died is not None:
             page.say(f"the kernel died: {inline(answer.died.reason, 500)}; its state is gone")
         if no_way_back:
@@ -353,9 +358,8 @@ def tell_execution(
     page.say(EXPLAINED)
     if one.cell.status in STOPPED:
         count, place = one.cell.execution_count, "code" if one.index is None else one.index
-        _failure(
-            page, teller, one.cell, {} if count is None else {count: f"{place} ({one.cell.id})"}
-        )
+        itself = Ran(f"{place} ({one.cell.id})", one.cell.source)
+        _failure(page, teller, one.cell, {} if count is None else {count: itself})
     teller.outputs(one.cell)
     if not one.cell.outputs and one.cell.error is None:
         page.say("it gave out nothing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .excerpt import Excerpt
@@ -21,15 +22,23 @@ VALUES = 2_500
 MOST_FRAMES = 12
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What ran at an execution count: the cell as it is called, and its source."""
+
+    name: str
+    source: str
+
+
 def tell_failure(
     page: Page,
     cell: CellRecord,
-    names: Mapping[int, str],
+    ran: Mapping[int, Ran],
     *,
     message: int = MESSAGE,
     more: str = "",
 ) -> None:
-    """`names` has for each execution count the cell that ran then. `message` is how much of the
+    """`ran` has for each execution count the cell that ran then. `message` is how much of the
     error's text is told, `more` how to read the rest."""
     error = cell.error
     if error is None:
@@ -48,7 +57,7 @@ def tell_failure(
     page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))
     if found:
-        lines = list(_told(found, names, error.name, str(error.value)))
+        lines = list(_told(found, ran, error.name, str(error.value)))
         if len(lines) > 1:
             page.say("traceback, the task's own frames:")
             page.quote("\n".join(lines), TRACEBACK)
@@ -91,7 +100,7 @@ def _source(source: str, line: int | None) -> tuple[str, int]:
 
 
 def _told(
-    found: list[Frame | Said], names: Mapping[int, str], name: str, value: str
+    found: list[Frame | Said], ran: Mapping[int, Ran], name: str, value: str
 ) -> Iterator[str]:
     """A line for each frame of the task; repeated ones once; libraries by their last frame."""
     own = [one for one in found if isinstance(one, Said) or one.is_users]
@@ -105,11 +114,11 @@ def _told(
                 rows.append(one.text[:500])
             continue
         if one.is_users:
-            rows.append(_line(one, names))
+            rows.append(_line(one, ran))
             continue
         library += 1
         if at + 1 == len(found) or isinstance(found[at + 1], Said):
-            rows.append(f"{_line(one, names)} (of a library)")
+            rows.append(f"{_line(one, ran)} (of a library)")
     rows = _collapsed(rows)
     if len(rows) > MOST_FRAMES:
         half = MOST_FRAMES // 2
@@ -127,14 +136,20 @@ def _introduces(found: list[Frame | Said], at: int) -> bool:
     return is_first and any(isinstance(one, Said) and is_chain(one.text) for one in rest)
 
 
-def _line(frame: Frame, names: Mapping[int, str]) -> str:
-    if frame.count is not None:
-        place = f"cell {names[frame.count]}" if frame.count in names else f"In [{frame.count}]"
+def _line(frame: Frame, ran: Mapping[int, Ran]) -> str:
+    cell = ran.get(frame.count) if frame.count is not None else None
+    shown = frame.code
+    if cell is not None:
+        place = f"cell {cell.name}"
+        # Of a generator or a comprehension IPython may show another line than it names.
+        rows = cell.source.split("\n")
+        if frame.line is not None and 1 <= frame.line <= len(rows):
+            shown = rows[frame.line - 1].strip()
     else:
-        place = frame.file
+        place = f"In [{frame.count}]" if frame.count is not None else frame.file
     line = f" line {frame.line}" if frame.line is not None else ""
     where = f" in {frame.where}" if frame.where else ""
-    code = f": {frame.code}" if frame.code else ""
+    code = f": {shown}" if shown else ""
     return f"{place}{line}{where}{code}"[:300]
 
 

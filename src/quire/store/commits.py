@@ -91,7 +91,7 @@ def draft(
         tree = repository.git("write-tree", GIT_INDEX_FILE=index)
         text = repository.raw("stripspace", input=letter.read_bytes())
         if not text.strip():
-            raise UsageError("the message is empty", hint='say what changed: -m "Add x"')
+            raise UsageError("the message is empty", hint='say what changed, such as "Add x"')
         entries = _entries(repository, parent, tree)
         if not entries:
             return None

@@ -261,10 +261,11 @@ class RunStore:
             if not self._is_abandoned(folder):
                 return False  # somebody else was quicker
             if not journal.finished(folder.events):
+                written = folder.events.stat().st_mtime
                 record = fold(journal.read(folder.events))
                 if not record.run_id:
                     return False
-                journal.amend(folder.events, _end_of(record))
+                journal.amend(folder.events, _end_of(record, written))
             folder.save(self.read(folder), self.version)
             return True
         return False
@@ -293,13 +294,14 @@ class RunStore:
             yield self.summary(run_id)
 
 
-def _end_of(record: Record) -> RunFinished:
-    """As far as the journal tells: the run went on at least until its last cell was seen."""
+def _end_of(record: Record, written: float) -> RunFinished:
+    """As far as the journal tells: the run went on at least until it last wrote there."""
     at = max((c.finished or c.started for c in record.cells), default="") or record.started
     duration = 0.0
-    with contextlib.suppress(ValueError, TypeError):
-        span = datetime.fromisoformat(at) - datetime.fromisoformat(record.started)
-        duration = round(max(0.0, span.total_seconds()), 6)
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        began = datetime.fromisoformat(record.started)
+        end = max(datetime.fromisoformat(at), datetime.fromtimestamp(written, began.tzinfo))
+        at, duration = end.isoformat(), round(max(0.0, (end - began).total_seconds()), 6)
     return RunFinished("died", at, duration, record.reason)
 
 

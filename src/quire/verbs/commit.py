@@ -78,7 +78,7 @@ def commit(
     """
     repository = branches.working(ws)
     if not message.strip() or "\0" in message:
-        raise UsageError("the message is empty", hint='say what changed: -m "Add x"')
+        raise UsageError("the message is empty", hint='say what changed, such as "Add x"')
     waiting = commits.under_way(repository)
     if waiting:
         raise UsageError(

@@ -190,14 +190,15 @@ class _Wish:
 
 def _edit(workspace: Workspace, path: str | Path, wish: _Wish) -> Edit:
     full = read(workspace, path).path
-    data = full.read_bytes()
-    task = Task(formats.decode(data, str(path)), full.suffix, workspace.named(full))
-    try:
-        edited = wish.apply(task)
-    except DocumentError as error:
-        raise DocumentError(f"{path}: {error.message}", hint=error.hint) from error
-    if edited.text != task.text:
-        _write(full, data, _encoded(edited.text, data, full), str(path))
+    with _alone(full):
+        data = full.read_bytes()
+        task = Task(formats.decode(data, str(path)), full.suffix, workspace.named(full))
+        try:
+            edited = wish.apply(task)
+        except DocumentError as error:
+            raise DocumentError(f"{path}: {error.message}", hint=error.hint) from error
+        if edited.text != task.text:
+            _write(full, data, _encoded(edited.text, data, full), str(path))
     behind = stale_in_sessions(workspace, full, edited.document)
     return Edit(full, edited, tuple(lint(edited.document)), behind)
 
@@ -223,21 +224,25 @@ def _encoded(text: str, before: bytes, path: Path) -> bytes:
 
 
 def _write(path: Path, before: bytes, after: bytes, name: str) -> None:
-    with _alone(path):
-        if path.read_bytes() != before:
-            raise DocumentError(
-                f"{name} was written by somebody else in this moment; nothing was changed",
-                hint="look at the task again and repeat the edit",
-            )
-        if not os.access(path, os.W_OK):
-            raise StorageError(f"{name} is read-only", hint="chmod u+w, if it is yours to change")
-        write_atomic(path, after, mode=stat.S_IMODE(path.stat().st_mode))
+    if path.read_bytes() != before:  # by an editor, which asks nobody
+        raise DocumentError(
+            f"{name} was written by somebody else in this moment; nothing was changed",
+            hint="look at the task again and repeat the edit",
+        )
+    if not os.access(path, os.W_OK):
+        raise StorageError(f"{name} is read-only", hint="chmod u+w, if it is yours to change")
+    write_atomic(path, after, mode=stat.S_IMODE(path.stat().st_mode))
 
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """One edit after the other: the second one finds the file changed, and is refused."""
-    with path.open("rb") as file:
-        with contextlib.suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    """One edit after the other: each is of the text that the one before it left."""
+    while True:
+        with path.open("rb") as file:
+            with contextlib.suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # An edit leaves another file in the place of the one that was waited for.
+            if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                continue
+            yield
+            return

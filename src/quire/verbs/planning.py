@@ -18,7 +18,7 @@ from ..document.model import Document
 from ..document.params import INJECTED_TAG
 from ..errors import UsageError
 from ..executors.approval import Do
-from ..executors.resume import Kept, Resume, plan_resume
+from ..executors.resume import Kept, Resume, can_resume, plan_resume
 from ..kernel import kernelspecs
 from ..kernel.protocol import KernelSpec
 from ..runs.events import Asked
@@ -210,12 +210,23 @@ def _as_kept(kept: Kept) -> str | None:
     return str(kept.server.python) if without else None
 
 
+def resumable(ws: Workspace, run: str) -> bool:
+    """Whether that run, which has ended, can go on where it stopped."""
+    ws.engine.tidy()
+    kept = ws.engine.kept.get(run)
+    # One that has told its end but has not gone yet leaves its states in a moment.
+    return can_resume(kept) if kept is not None else run in ws.engine.underway
+
+
 def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
     """What is left of the run that is to be resumed."""
-    run = ws.runs.find(name).run_id
+    folder = ws.runs.find(name)
+    run = folder.run_id
     full = f"run the task in full: quire run {quote(ws.named(path))}"
     ws.engine.tidy()
     kept = ws.engine.kept.get(run)
+    if kept is None and ws.runs.read(folder).outcome == "running":
+        raise UsageError(f"{run} is still running", hint=f"quire wait {run}, or quire cancel {run}")
     if kept is None:
         raise UsageError(
             f"the states of {run} are gone: it ended well, it was too long ago, or its host ended",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ..runs.record import CellRecord, Record
 from ..store.files import write_atomic
 from ..workspace import Workspace
 from .read import read
-from .run import NotebookExecutor, drained
+from .run import NotebookExecutor
 from .session import find
 
 
@@ -29,9 +29,16 @@ class Promoted:
 
 
 def promote(
-    workspace: Workspace, name: str, target: str | Path, cancel: Cancel, *, force: bool = False
+    workspace: Workspace,
+    name: str,
+    target: str | Path,
+    cancel: Cancel,
+    *,
+    force: bool = False,
+    begun: Callable[[NotebookExecutor], None] = lambda _: None,
 ) -> Promoted:
-    """Run the session's document in a clean kernel; write the task if both saw the same."""
+    """Run the session's document in a clean kernel; write the task if both saw the same. `begun`
+    hears of the clean run when it has started."""
     live = find(workspace, name)
     path = workspace.cwd / target
     source = read(workspace, live.path)
@@ -59,7 +66,10 @@ def promote(
         kernel=live.spec.name or None,
         cancel=cancel,
     )
-    record = drained(execution)
+    for n, _ in enumerate(execution):
+        if n == 0:
+            begun(execution)
+    record = execution.record
     own = [cell.id for cell in source.document.cells]
     difference = first_difference(live.session.executions, record, own)
     if difference:

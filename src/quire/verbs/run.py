@@ -22,7 +22,7 @@ from ..document.model import Cell
 from ..errors import QuireError, StorageError, UsageError
 from ..executors.approval import Approval
 from ..executors.local import Cancel, LocalExecutor, utc_now
-from ..executors.resume import Kept, Trail, can_resume, catch_up
+from ..executors.resume import Kept, Trail, catch_up
 from ..executors.session import Marks
 from ..executors.underway import Attended, Underway
 from ..kernel.calls import Line
@@ -43,7 +43,7 @@ from .archive import archive, keep_digest, send, tidy
 from .kernels import hidden, other_kernels
 from .logbooks import RunLogbook, claim_uuid
 from .origin import asked, finding_out, remember
-from .planning import Again, Errand, Handed, Setting, planned
+from .planning import Again, Errand, Handed, Setting, planned, resumable
 from .takeup import claim
 
 
@@ -251,8 +251,7 @@ class NotebookExecutor:
     @property
     def resumable(self) -> bool:
         """Whether it can go on where it failed."""
-        kept = self.workspace.engine.kept.get(self.run_id)
-        return kept is not None and can_resume(kept)
+        return resumable(self.workspace, self.run_id)
 
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace

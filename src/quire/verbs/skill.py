@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,10 @@ def _without_comments(text: str) -> str:
     return re.sub(r"^<!--.*?-->\n", "", text, flags=re.MULTILINE)
 
 
-def install(ws: Workspace, *, to: str = "", force: bool = False) -> tuple[Installed, ...]:
+def install(ws: Workspace, *, to: Sequence[str] = (), force: bool = False) -> tuple[Installed, ...]:
     """Every place is looked at before the first file is written. An edited copy stays."""
-    folders = [_given(ws, to)] if to else _found(ws)
+    given = dict.fromkeys(_given(ws, one) for one in to if one)
+    folders = list(given) or _found(ws)
     shipped = files()
     plans = [(folder, _needed(ws, folder, shipped, force)) for folder in folders]
     return tuple(_write(folder, shipped, needed) for folder, needed in plans)

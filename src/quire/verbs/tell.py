@@ -22,6 +22,7 @@ from ..store import journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
 from .livetask import as_it_runs
+from .planning import resumable
 from .runs import Found, find
 from .session import find as find_session
 from .session import named
@@ -44,7 +45,7 @@ def tell(
 ) -> Told:
     """The run; or of it one cell, lines of one stream of a cell, or one named result."""
     found = find(workspace, run)
-    return tell_found(found, cell, stream, lines, result, limits=limits, say=say)
+    return tell_found(workspace, found, cell, stream, lines, result, limits=limits, say=say)
 
 
 def _some(names: Iterable[str]) -> str:
@@ -54,6 +55,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 def tell_found(
+    workspace: Workspace,
     found: Found,
     cell: str = "",
     stream: str = "",
@@ -87,6 +89,7 @@ def tell_found(
         notebook=found.notebook,
         result=result,
         taken_up=found.taken_up.run_id if found.taken_up is not None else "",
+        resumable=resumable(workspace, record.run_id),
     )
 
 

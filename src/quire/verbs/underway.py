@@ -30,7 +30,6 @@ class Waited:
     found: Found
     over: bool
     progress: Progress
-    resumable: bool = False
 
 
 def start(
@@ -120,9 +119,7 @@ def wait(
             if left <= 0:
                 break
             under.wait(left, seen)
-    kept = ws.engine.kept.get(run_id)
-    resumable = under.over and kept is not None
-    return Waited(find(ws, run_id), under.over, under.progress, resumable)
+    return Waited(find(ws, run_id), under.over, under.progress)
 
 
 def _run_id(ws: Workspace, name: str) -> str:
@@ -140,7 +137,7 @@ def _from_disk(
         found = find(ws, run_id)
         over = found.record.outcome != "running"
         if over or called_off() or (deadline is not None and time.monotonic() >= deadline):
-            return Waited(found, over, _progress(found), run_id in ws.engine.kept)
+            return Waited(found, over, _progress(found))
         assert found.folder is not None
         limit = time.monotonic() + LOOK
         while journal.is_live(found.folder.events) and time.monotonic() < limit:

@@ -32,7 +32,11 @@ def tool(name: str) -> Tool:
 
 def checked(asked: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments by their own names, without those that are null."""
-    values = {name: value for name, value in given.items() if value is not None}
+    values = {
+        name: _whole(value, asked.arguments.get(name, {}))
+        for name, value in given.items()
+        if value is not None
+    }
     problems = [_unknown(asked, name) for name in values if name not in asked.arguments]
     problems += [f"{name} is required" for name in asked.required if name not in values]
     for names in asked.needs_one_of:
@@ -62,8 +66,20 @@ def _unknown(asked: Tool, name: str) -> str:
     return f"there is no argument {name!r}" + (f", did you mean {near[0]}?" if near else "")
 
 
+def _whole(value: Any, schema: Mapping[str, Any]) -> Any:
+    """3.0 is an integer to JSON, and for clients that know no other numbers."""
+    if isinstance(value, float) and value.is_integer() and "integer" in _kinds(schema):
+        return int(value)
+    return value
+
+
+def _kinds(schema: Mapping[str, Any]) -> list[str]:
+    kinds = schema.get("type", [])
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
 def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> list[str]:
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    kinds = _kinds(schema)
     fits = any(
         isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
         for kind in kinds

@@ -164,8 +164,8 @@ TOOLS = (
         "notebook_session",
         "A live kernel for a notebook, by session name or path. exec: run cells (3, 3-7, all, "
         "stale) or code. rewind: be as before that cell ran. promote: clean run; if it agrees, "
-        "write to `to`. wait: for a long exec. output: all a cell gave out, or lines of a stream. "
-        "restore: rerun what a lost kernel had run.",
+        "write to `to`. wait: for a long exec or promote. output: all a cell gave out, or lines of "
+        "a stream. restore: rerun what a lost kernel had run.",
         {
             "action": _one_of(
                 "open", "exec", "wait", "vars", "output", "rewind", "interrupt", "restart",

@@ -170,7 +170,7 @@ def _told(ws: Workspace, done: Edit) -> str:
         lines = [f"edited {mentioned(name)}: cell {edited.index} is now {edited.cell_id}"]
     if edited.replaced:
         lines.append(f"replaced {edited.replaced} times")
-    lines.append(_marked(edited.diff.rstrip("\n")))
+    lines.append(_marked(edited.diff.rstrip("\r\n")))
     lines += findings(list(done.findings))
     for session, behind in done.stale.items():
         lines.append(f"session {session} is open on it{_stale(behind)}")

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...errors import DocumentError, UsageError
+from ...errors import DocumentError, QuireError, UsageError
 from ...executors.given import Given
+from ...executors.promotion import Promotion
+from ...executors.underway import Progress
 from ...runs.events import Event, KernelReplaced
 from ...runs.printed import plain
 from ...runs.quoting import inline, mentioned, quoted
@@ -16,6 +18,7 @@ from ...runs.summary import took
 from ...runs.telling import StaleCell, Told, replacement, tell_cells
 from ...workspace import LiveSession, Workspace
 from .. import session as sessions
+from ..promote import Promoted
 from ..promote import promote as make_task
 from ..restore import restore as bring_back
 from ..tell import BesideSession, tell_session_output
@@ -76,12 +79,18 @@ def _open(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 def _exec(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     if ("cells" in given) == ("code" in given):
         raise UsageError("exec takes cells or code", hint='cells="all", or code="df.head()"')
+    cell_timeout = limit(given, "cell_timeout")
     name, opened = _opened(ws, caller, given)
     live = sessions.find(ws, name)
     what = str(given["cells"]) if "cells" in given else None
-    events = sessions.execute(
-        ws, name, what, _Never(), code=given.get("code"), cell_timeout=limit(given, "cell_timeout")
-    )
+    try:
+        events = sessions.execute(
+            ws, name, what, _Never(), code=given.get("code"), cell_timeout=cell_timeout
+        )
+    except QuireError:
+        if opened:  # a call that is refused changes nothing
+            sessions.close(ws, name)
+        raise
     return texts.above(opened, _begin(ws, caller, live, events, given.get("wait")))
 
 
@@ -173,6 +182,9 @@ def _stale(ws: Workspace, live: LiveSession) -> list[StaleCell]:
 def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, _named(ws, given))
     name = live.session.name
+    going = ws.engine.promotions.get(name)
+    if going is not None:
+        return _promoted(ws, caller, going, given.get("wait"))
     latest = ws.engine.given.get(name)
     if latest is None:
         lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
@@ -184,13 +196,18 @@ def _vars(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, _named(ws, given))
     found = sessions.variables(ws, live.session.name)
     session = live.session
-    lost = [KernelReplaced(session.epoch, session.lost, session.at())] if session.lost else []
-    lines = [*map(replacement, lost)]
-    lines += [f"session {session.name}, epoch {session.epoch}: {len(found)} variables"]
+    lines = [f"session {session.name}, epoch {session.epoch}: {len(found)} variables"]
     for one in found:
         size = f"  {one['size']}" if one["size"] else ""
         lines.append(quoted(f"{one['name']}: {one['type']}{size}  {one['value']}"[:400]))
-    return Told(texts.bounded(lines, 'exec code="print(…)"'))
+    return texts.above(_replaced(live), Told(texts.bounded(lines, 'exec code="print(…)"')))
+
+
+def _replaced(live: LiveSession) -> str:
+    """What comes first, until cells run in the new kernel and their answer has said it."""
+    session = live.session
+    why = session.why_lost
+    return replacement(KernelReplaced(session.epoch, why, session.at())) if why else ""
 
 
 def _output(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
@@ -232,9 +249,37 @@ def _restore(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 
 def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, _named(ws, given))
+    name = live.session.name
     target = inside(ws, str(given.get("to") or ws.named(live.path)))
-    stop = _Left(caller.cancelled)
-    made = make_task(ws, live.session.name, target, stop, force=bool(given.get("force")))
+    force = bool(given.get("force"))
+    before = ws.engine.promotions.get(name)
+    if before is not None and not before.over:
+        raise UsageError(
+            f"{name} is being promoted to {before.target}", hint=f"quire wait {before.run_id}"
+        )
+
+    def work(begun: Callable[[Any], None]) -> Promoted:
+        return make_task(ws, name, target, _Never(), force=force, begun=begun)
+
+    going = ws.engine.promotions[name] = Promotion(name, target, work)
+    caller.announce(going.run_id)
+    return _promoted(ws, caller, going, given.get("wait"))
+
+
+def _promoted(ws: Workspace, caller: Caller, going: Promotion, wait: float | None) -> Told:
+    seconds = ws.config.answer_within if wait is None else min(wait, LONGEST)
+
+    def tell(progress: Progress) -> None:
+        caller.progress(progress.done, progress.total, plain(str(progress)))
+
+    if not going.wait(seconds, told=tell, called_off=caller.left):
+        step = f'notebook_session(action="wait", session="{going.name}")'
+        return Told(
+            f"the clean run {going.run_id} is at {plain(str(going.progress))} and goes on by "
+            f"itself; {plain(going.target)} is written if it agrees\nnext: {step}"
+        )
+    ws.engine.promotions.pop(going.name, None)
+    made: Promoted = going.made()
     if made.path is None:
         return Told(
             f"not written: {inline(made.difference, 500)}\nthe clean run is {made.run_id}", (), True
@@ -250,18 +295,11 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     return Told(f"written: {written}")
 
 
-class _Left:
-    def __init__(self, asked: Callable[[], bool]) -> None:
-        self._asked = asked
-
-    def is_set(self) -> bool:
-        return self._asked()
-
-
 def _close(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = sessions.named(ws, _named(ws, given))
     sessions.close(ws, name)
     ws.engine.given.pop(name, None)
+    ws.engine.promotions.pop(name, None)
     return Told(f"closed session {name}")
 
 
@@ -291,7 +329,7 @@ _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], _Do]] = {
     "interrupt": ((), (), _interrupt),
     "restart": ((), (), _restart),
     "restore": (("wait",), (), _restore),
-    "promote": (("to", "force"), (), _promote),
+    "promote": (("to", "force", "wait"), (), _promote),
     "close": ((), (), _close),
     "list": ((), (), _list),
 }

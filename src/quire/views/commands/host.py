@@ -28,7 +28,7 @@ def status(app: App, as_json: bool) -> None:
     elif told is None:
         app.terminal.out("no host; the next `quire run` starts one")
     else:
-        runs = len(told["running"])
+        runs = len(told["runs"])
         app.terminal.out(
             f"host {told['pid']}, up {took(told['uptime'])}, "
             f"{runs} run{'s' * (runs != 1)} under way"

@@ -18,11 +18,16 @@ def skill() -> None:
     epilog="Examples: quire skill install · quire skill install --to ~/.hermes/skills · "
     "quire skill install --to .agents/skills --force"
 )
-@click.option("--to", metavar="DIR", default="", help="The folder with the skills of an agent.")
+@click.option(
+    "--to",
+    metavar="DIR",
+    multiple=True,
+    help="The folder with the skills of an agent. Repeat for more.",
+)
 @click.option("--force", is_flag=True, help="Also over a copy that was edited.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
 @click.pass_obj
-def install(app: App, to: str, force: bool, as_json: bool) -> None:
+def install(app: App, to: tuple[str, ...], force: bool, as_json: bool) -> None:
     """Put the skill where agents look for skills.
 
     Without --to that is .claude/skills and .agents/skills, where the workspace has .claude or

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import mcp_types as types
+from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 
@@ -149,9 +150,12 @@ class Tools:
 
     async def _ask_now(self, ctx: Context, asked: Any) -> Reply:
         """As older clients are asked: in the middle of the call."""
-        result = await ctx.session.elicit_form(
-            forms.message(asked), forms.form(asked), related_request_id=ctx.request_id
-        )
+        try:
+            result = await ctx.session.elicit_form(
+                forms.message(asked), forms.form(asked), related_request_id=ctx.request_id
+            )
+        except (MCPError, ValueError):  # it can show forms, it said, and then could not
+            return Reply()
         return forms.reply(asked, result, said_name(ctx) or "the client")
 
     def _brought(
