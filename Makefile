@@ -17,7 +17,7 @@ demo: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/story.sh
 
 test: setup
-	$(BIN)/python -m pytest -n 2 -m 'not torture'
+	$(BIN)/python -m pytest -n 3 -m 'not torture'
 
 torture: setup
 	$(BIN)/python -m pytest -m 'torture or hypothesis' --hypothesis-profile=new
