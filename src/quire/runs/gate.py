@@ -59,6 +59,7 @@ class TaskRun:
     notebook: str = ""  # where the executed notebook is
     archived: Mapping[str, Any] | None = None  # where
     environment: Mapping[str, Any] | None = None  # what the task declared, resolved
+    logbook: str = ""  # the record for people, of a logbook
     warnings: tuple[str, ...] = ()
     cell: str = ""  # the id of the one that failed
     value: str | None = None  # what the exception said, where it is not all of `error`

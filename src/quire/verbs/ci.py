@@ -254,8 +254,13 @@ class Gate:
             warnings += (f"it could not be archived: {execution.not_archived.message}",)
         if execution.archive_warning:
             warnings += (execution.archive_warning,)
-        environment = record.plan.get("environment")
-        return replace(run, archived=execution.archived, environment=environment, warnings=warnings)
+        return replace(
+            run,
+            archived=execution.archived,
+            environment=record.plan.get("environment"),
+            logbook=str(record.plan.get("logbook") or ""),
+            warnings=warnings,
+        )
 
     def _push(self) -> None:
         """The archive, once for all runs. A gate that was called off leaves that to a later one."""

@@ -169,5 +169,6 @@ def _task(run: TaskRun, root: Path) -> dict[str, Any]:
         "error": error,
         "archived": run.archived,
         "environment": run.environment,
+        "logbook": run.logbook,
         "warnings": list(run.warnings),
     }
