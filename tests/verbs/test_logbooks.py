@@ -184,7 +184,7 @@ def test_a_run_with_a_secret_in_its_steps_is_verified(root: Path, kind: str, val
     record = run(ws, "s.md", key=int(value) if kind == "int" else value)
     checked = verify_run(ws, record.run_id)
     assert not checked.findings
-    assert any("a masked value" in note for note in checked.notes)
+    assert any("where a value is masked" in note for note in checked.notes)
     (folder,) = root.glob(f".quire/archive/runs/*/*/*/{record.run_id}")
     told = json.loads((folder / "record.json").read_text())
     shown = (folder / "notebook.ipynb").read_text()
@@ -192,6 +192,16 @@ def test_a_run_with_a_secret_in_its_steps_is_verified(root: Path, kind: str, val
     source = ("source.md", (folder / "source.md").read_bytes())
     found = [one.what for one in agreement(told, forged, source, __version__, [])]
     assert "its code is not what source.md says" in found
+    # A marker hides a value, and no code beside it.
+    for was, is_now in (
+        ("print('[masked:KEY]')", "lose('[masked:KEY]')"),
+        ("print('[masked:KEY]')", "print('[masked:KEY]'); lose()"),
+        ("print('all is well')", "print('all is lost')  # [masked:KEY]"),
+    ):
+        lied = json.loads(shown.replace(was, is_now))
+        assert lied != json.loads(shown)
+        found = [one.what for one in agreement(told, lied, source, __version__, [])]
+        assert [what for what in found if "source.md" in what], is_now
 
 
 def test_what_lacks_is_asked_for_at_once(root: Path) -> None:

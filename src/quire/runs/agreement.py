@@ -25,6 +25,7 @@ from .record import CHANGED
 from .strict import brief
 
 _MASKED = "[masked:"
+_MARKER = re.compile(r"\[masked:[^\]\s]*\]")
 _STEM = re.compile(r"-\d+\Z")
 _TEXTS = ("run_id", "uuid", "task", "title", "outcome", "reason", "started", "finished")
 _BROKEN = ("timed_out", "cancelled", "died")
@@ -330,17 +331,43 @@ def _task(
         for cell in nb["cells"]
         if not (injected and INJECTED_TAG in _tags(cell["metadata"].get("tags")))
     }
-    # A logbook has the values of parameters in its cells, and one that was masked is not known.
-    masked = {id_ for id_, text in found.items() if _MASKED in (text or "")}
-    masked |= {id_ for id_, text in wanted.items() if _MASKED in text}
-    if masked:
-        notes.append(f"{name}: cells in which a masked value stands were not compared")
+    hidden = _with_hidden_values(wanted, found)
+    if hidden:
+        notes.append(f"{name}: what stands where a value is masked was not compared")
     for id_ in [*wanted, *(id_ for id_ in found if id_ not in wanted)]:
-        if id_ not in masked and wanted.get(id_) != found.get(id_):
+        if id_ not in hidden and wanted.get(id_) != found.get(id_):
             what = f"its code is not what {name} says"
             if id_ not in found or id_ not in wanted:
                 what = f"it is only in {name}" if id_ in wanted else f"it is not in {name}"
             yield Finding(f"cell {id_}", what, "disagree")
+
+
+def _with_hidden_values(wanted: Mapping[str, str], found: Mapping[str, str | None]) -> set[str]:
+    """The ids, on both sides, of cells that are the same but for masked values.
+
+    A logbook has the values of parameters in its cells: the notebook has a marker where the task is
+    rendered with the value or with another marker, and so the ids are others too.
+    """
+    theirs = [(id_, text) for id_, text in found.items() if wanted.get(id_) != text]
+    ours = [(id_, text) for id_, text in wanted.items() if found.get(id_) != text]
+    alike: set[str] = set()
+    for (one, shown), (other, text) in zip(theirs, ours, strict=False):
+        if _fills(text, *_MARKER.split(shown or "")):
+            alike |= {one, other}
+    return alike
+
+
+def _fills(text: str, first: str, *rest: str) -> bool:
+    """Whether it is these parts in turn, with anything between them."""
+    if not rest or not text.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return len(text) - len(rest[-1]) >= at and text.endswith(rest[-1])
 
 
 def _as_placed(plan: Mapping[str, Any], data: bytes, suffix: str) -> Document:
