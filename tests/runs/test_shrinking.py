@@ -61,6 +61,21 @@ def test_transparent_is_white() -> None:
     assert opened(made.payload).convert("RGB").getpixel((5, 5)) == (255, 255, 255)
 
 
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "RGB"])
+@pytest.mark.parametrize("whole", [1, 3])
+def test_a_strip_at_a_time_is_the_same_picture(mode: str, whole: int) -> None:
+    size = (401, 3 * shrinking.STRIP * whole + 5)
+    picture = Image.linear_gradient("L").resize(size)
+    if "A" in mode:
+        picture = picture.convert(mode)
+        picture.putalpha(Image.linear_gradient("L").rotate(90).resize(size))
+    picture = picture.convert(mode)
+    at_once = shrinking._on_white(picture).reduce(whole)
+    made = shrinking._reduced(picture, whole)
+    assert (made.mode, made.size) == (at_once.mode, at_once.size)
+    assert made.tobytes() == at_once.tobytes()
+
+
 def test_noise_becomes_small_enough() -> None:
     import os
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PIXELS = 60_000_000  # that are decoded at most
 BYTES = 1_500_000  # of a picture that is handed over
+STRIP = 64  # rows of what is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +113,27 @@ def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk
                 return _none(mime, size, "its header is not true")
             # A JPEG can be decoded at a fraction of its size: quicker, and it takes less memory.
             opened.draft("RGB", (side, side))
-            image = _on_white(opened)
             # Most of the way in one whole step, which is quick; the filter has little left to do.
-            whole = max(image.size) // side
-            image = image.reduce(whole) if whole > 1 else image
+            image = _reduced(opened, max(1, max(opened.size) // side))
             image.thumbnail((side, side), Image.Resampling.HAMMING)
             kind, made = _encoded(image, mime)
     except Exception as error:  # noqa: BLE001 - a stranger's file may break a decoder in any way
         return _none(mime, size, f"it could not be read: {type(error).__name__}")
     return Shrunk(kind, base64.b64encode(made).decode(), image.width, image.height, size)
+
+
+def _reduced(image: Image, whole: int) -> Image:
+    """On white, and so many times smaller. A strip at a time: a large picture is in memory once."""
+    from PIL.Image import new
+
+    width, height = image.size
+    size = (-(-width // whole), -(-height // whole))
+    made = new("L" if image.mode == "L" else "RGB", size)
+    for top in range(0, size[1], STRIP):
+        bottom = min(height, (top + STRIP) * whole)
+        strip = _on_white(image.crop((0, top * whole, width, bottom)))
+        made.paste(strip.reduce(whole) if whole > 1 else strip, (0, top))
+    return made
 
 
 def _on_white(image: Image) -> Image:
