@@ -10,13 +10,14 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable . --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable . --group dev
 	touch $@
 
 demo: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/story.sh
 
 test: setup
+	$(BIN)/python -m compileall -q src  # many processes start, and some may not write it down
 	$(BIN)/python -m pytest -n 3 -m 'not torture'
 
 torture: setup
