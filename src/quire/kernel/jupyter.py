@@ -116,7 +116,7 @@ class JupyterKernel:
         self._interrupt_by_message = resource.get("interrupt_mode") == "message"
         self._keeper = keeper
         # Sockets belong to one thread at a time; interrupt() may come from any.
-        self._control = threading.Lock()
+        self._control = threading.RLock()
         self._closed = False
         self._busy = False
         self._info: Mapping[str, Any] = {}
@@ -169,19 +169,25 @@ class JupyterKernel:
         self, code: str, cell: str, *, tick: Tick = 0.1, aside: bool = False
     ) -> Iterator[KernelEvent | None]:
         """Run one cell; see the protocol. Late output of earlier cells carries their id."""
-        if self._closed or self._keeper.look():
+        with self._control:
+            gone = self._closed or self._keeper.look() is not None
+            self._busy = not gone
+        if gone:
             yield self._died(cell)
             return
-        asked = self._client.execute(code, allow_stdin=False, stop_on_error=False)
-        self._asked[asked] = cell
-        self._busy = True
         try:
+            asked = self._client.execute(code, allow_stdin=False, stop_on_error=False)
+            self._asked[asked] = cell
             for event in self._follow(asked, cell, tick):
                 if isinstance(event, CellFinished) and event.status == "failed":
                     event = yield from self._with_variables(event, code, tick)
                 yield event
         finally:
-            self._busy = False
+            with self._control:
+                self._busy = False
+                closed = self._closed
+            if closed:
+                self._let_go()
 
     def _with_variables(
         self, event: CellFinished, code: str, tick: Tick
@@ -249,11 +255,17 @@ class JupyterKernel:
             if self._closed:
                 return
             self._closed = True
+            busy = self._busy
             # A kernel at rest may run its own exit handlers; one in a cell would not listen.
-            if self._info and not self._busy and self._keeper.look() is None:
+            if self._info and not busy and self._keeper.look() is None:
                 self._request_on_control("shutdown_request", {"restart": False})
                 self._keeper.wait(GRACE)
         self._keeper.close()
+        if not busy:  # else whoever follows the cell reads from them until it has seen the end
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the sockets."""
         if self._client is not None:
             self._client.stop_channels()
         if self._context is not None:
