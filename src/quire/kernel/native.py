@@ -169,6 +169,8 @@ class NativeKernel:
         return KernelDied(cell, end.reason, end.signal, end.status, {"max_rss": end.max_rss})
 
     def interrupt(self) -> None:
+        if not self._busy.locked():  # it takes a way round, and would find the cell after
+            return
         with contextlib.suppress(KernelError):
             self.zygote.tell({"do": "interrupt", "pid": self.pid})
 
