@@ -18,7 +18,7 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m compileall -q src  # many processes start, and some may not write it down
-	$(BIN)/python -m pytest -n 3 -m 'not torture'
+	$(BIN)/python -m pytest -n 2 -m 'not torture'
 
 torture: setup
 	$(BIN)/python -m pytest -m 'torture or hypothesis' --hypothesis-profile=new

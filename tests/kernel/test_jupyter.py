@@ -105,7 +105,7 @@ def test_bash_is_described(bash: JupyterKernel) -> None:
 def test_bash_can_be_interrupted(bash: JupyterKernel) -> None:
     began = time.monotonic()
     events = []
-    for event in bash.execute("echo ready; sleep 60", "c"):
+    for event in bash.execute("sh -c 'echo ready; exec sleep 60'", "c"):
         events.append(event)
         if isinstance(event, OutputAdded) and "ready" in event.output.get("text", ""):
             bash.interrupt()
