@@ -229,6 +229,21 @@ def test_what_looks_like_a_token_by_chance_costs_nothing_in_a_picture(
     assert Masker([Secret("A", "hunter2-hunter2")]).mask_json(picture) == picture
 
 
+@pytest.mark.parametrize("few_steps", [0.0, 100.0])
+def test_both_ways_to_search_a_picture_find_the_same(
+    few_steps: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masking, "FEW_STEPS", few_steps)
+    masker = Masker([Secret("A", "hunter2-hunter2"), Secret("B", "s3cr3tvalue")])
+    for free in ("", "hunter2-hunter", base64.b64encode(b"nothing at all" * 100).decode()):
+        assert masker.mask_json({"image/png": free}) == {"image/png": free}
+    for value in (b"..hunter2-hunter2", b".s3cr3tvalue..", b"s3cr3tvalue"):
+        for held in (value.decode(), base64.b64encode(value).decode(), value.hex()):
+            masked = masker.mask_json({"image/png": f"iVBORw0KGgo{held}AAAA"})["image/png"]
+            assert "[masked:" in masked
+            assert held not in masked
+
+
 def test_a_key_block_in_a_list_of_lines() -> None:
     lines = f"before\n{PEM}\nafter".splitlines(keepends=True)
     assert Masker().mask_json({"source": lines}) == {

@@ -26,6 +26,7 @@ _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 _BINARY = re.compile(r"(?:image/(?!svg)|audio/|video/|font/|application/(?:pdf|octet-stream))")
 # How far back a judgement may look: the escape before a token, the beginning of a marker.
 _LOOK_BEHIND = 96
+FEW_STEPS = 1.0  # the automaton takes as long as about this many
 # The text before it says that a name or label is being read, not a value that is the same word.
 _IN_MARKER = re.compile(r"\[masked:[^\]\s]*\Z")
 
@@ -49,6 +50,7 @@ class Masker:
         self._keys = keys_of(secrets)
         self._automaton = automaton_of(self._keys)
         self._values = [key for key in self._keys if key.shape is None]
+        self._steps = sum(1 / len(key.text) for key in self._values)  # for one character
         self._encoded = any(key.lead for key in self._keys)
         self._heads = Heads(key for key in self._keys if "\n" not in key.text)
         self._long_heads = Heads(key for key in self._keys if "\n" in key.text)
@@ -92,7 +94,7 @@ class Masker:
         return StreamMasker(self)
 
     def _mask(self, text: str, shapes: bool) -> str:
-        if not (shapes or self._values):
+        if not shapes and self._free_of_values(text):
             return text
         hits = (self._automaton if shapes else self._of_values).iter(text)
         first = next(hits, None)
@@ -102,6 +104,13 @@ class Masker:
         if not found:
             return text
         return "".join(_pieces(text, found, 0, len(text)))
+
+    def _free_of_values(self, text: str) -> bool:
+        """Of a picture's megabytes, where it can be told quicker than by the automaton: a text is
+        looked for by itself in the fewer steps the longer it is."""
+        if self._steps > FEW_STEPS:
+            return False
+        return not any(key.text in text for key in self._values)
 
     def _free(self, text: str) -> bool:
         """Whether nothing can begin in the last line, because there is none."""
