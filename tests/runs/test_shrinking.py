@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import io
 import struct
+import threading
 import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from quire.runs import shrinking
 from quire.runs.events import ResultGlued
-from quire.runs.shrinking import BYTES, PIXELS, dimensions, shrink
+from quire.runs.shrinking import BYTES, PIXELS, Shrinker, Shrunk, dimensions, shrink
 from quire.runs.teller import Limits
 from quire.runs.telling import tell_run
 from runs.made_records import made, shown
@@ -82,6 +83,62 @@ def test_noise_becomes_small_enough() -> None:
     noise = Image.frombytes("RGB", (1_100, 1_100), os.urandom(1_100 * 1_100 * 3))
     made = shrink("image/png", encoded(noise, "PNG"), 1_200)
     assert len(base64.b64decode(made.payload)) <= BYTES
+
+
+def test_few_colours_stay_crisp_and_many_become_a_photograph() -> None:
+    drawing = Image.new("RGB", (2_400, 1_800), "white")
+    ImageDraw.Draw(drawing).line((0, 0, 2_399, 1_799), "red", 9)
+    assert shrink("image/png", encoded(drawing, "PNG"), 1_200).mime == "image/png"
+    photograph = Image.merge("RGB", [Image.effect_noise((2_400, 1_800), 64) for _ in "RGB"])
+    assert shrink("image/png", encoded(photograph, "PNG"), 1_200).mime == "image/jpeg"
+
+
+@pytest.fixture
+def shrunk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The payloads that were made smaller, in order."""
+    seen: list[str] = []
+
+    def noted(mime: str, payload: str, side: int) -> Shrunk:
+        seen.append(payload)
+        return Shrunk(mime, payload.upper(), side, side, (2, 2))
+
+    monkeypatch.setattr(shrinking, "shrink", noted)
+    return seen
+
+
+def test_a_picture_is_made_smaller_once_whoever_asks_and_when(shrunk: list[str]) -> None:
+    shrinker = Shrinker(1_200, 2)
+    shrinker.ahead("image/png", "early")
+    for payload in ("early", "late", "early", "late"):
+        assert shrinker("image/png", payload, 1_200).payload == payload.upper()
+    shrinker.over()
+    assert shrunk == ["early", "late"]
+    assert shrinker("image/png", "early", 600).width == 600
+
+
+def test_no_more_pictures_are_begun_ahead_than_are_told_of(shrunk: list[str]) -> None:
+    shrinker = Shrinker(1_200, 2)
+    for payload in "abcdef":
+        shrinker.ahead("image/png", payload)
+    for payload in "ab":
+        shrinker("image/png", payload, 1_200)
+    assert shrunk == ["a", "b"]
+    shrinker.over()
+    shrinker.ahead("image/png", "g")
+    assert shrunk == ["a", "b"]
+
+
+def test_where_no_thread_is_left_it_is_made_when_it_is_asked_for(
+    shrunk: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    shrinker = Shrinker(1_200, 2)
+    with monkeypatch.context() as without:
+        without.setattr(threading.Thread, "start", refuse)
+        shrinker.ahead("image/png", "a")
+    assert shrinker("image/png", "a", 1_200).payload == "A"
 
 
 def bomb(width: int, height: int) -> str:

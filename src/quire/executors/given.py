@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..errors import QuireError
 from ..runs.answering import Answer, AnswerFold
-from ..runs.events import CellSubmitted, Event
+from ..runs.events import CellSubmitted, Event, OutputAdded
+from ..runs.pictures import raster
+from ..runs.shrinking import Shrinker
 
 
 class Given:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, shrink: Shrinker) -> None:
         self.name = name
+        self.shrink = shrink
         self.over = False
         self.began = 0  # cells
         self.error: QuireError | None = None
@@ -30,6 +33,8 @@ class Given:
     def _follow(self, events: Iterator[Event]) -> None:
         try:
             for event in events:
+                if isinstance(event, OutputAdded):
+                    self._shrink_ahead(event)
                 with self._changed:
                     self._fold.add(event)
                     if isinstance(event, CellSubmitted):
@@ -38,9 +43,16 @@ class Given:
         except QuireError as error:
             self.error = error
         finally:
+            self.shrink.over()
             with self._changed:
                 self.over = True
                 self._changed.notify_all()
+
+    def _shrink_ahead(self, event: OutputAdded) -> None:
+        data = event.output.get("data")
+        found = raster(data) if isinstance(data, Mapping) else None
+        if found is not None:
+            self.shrink.ahead(*found)
 
     def wait(self, timeout: float, seen: int) -> bool:
         """Until all has run, or more cells than `seen` have begun, or time is up; whether over."""

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import struct
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from PIL.Image import Image
 
 PIXELS = 60_000_000  # that are decoded at most
 BYTES = 1_500_000  # of a picture that is handed over
 STRIP = 64  # rows of what is made
+SAMPLED = 16  # rows in one piece of a sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,51 @@ def shrink(mime: str, payload: str, side: int) -> Shrunk:
     if width * height > PIXELS:
         return _none(mime, size, f"it has more than {PIXELS // 1_000_000} million pixels")
     return _smaller(mime, data, size, side)
+
+
+class Shrinker:
+    """Makes pictures smaller while what shows them goes on, one after another, and each once.
+
+    Called as `shrink` is, by who tells of them; that may be often, while a long cell runs.
+    """
+
+    def __init__(self, side: int, most: int) -> None:
+        """Only `most` are begun ahead, and so many kept: no more are told of at once."""
+        self._side = side
+        self._left = most
+        self._pool: ThreadPoolExecutor | None = None
+        self._made: deque[tuple[str, str, int, Future[Shrunk]]] = deque(maxlen=most)
+
+    def ahead(self, mime: str, payload: str) -> None:
+        """Begin with a picture that will be asked for."""
+        if not self._left:
+            return
+        self._left -= 1
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(1, "quire-pictures")
+        with contextlib.suppress(RuntimeError):  # no thread is left for it: then when it is told of
+            made = self._pool.submit(shrink, mime, payload, self._side)
+            self._made.append((mime, payload, self._side, made))
+
+    def over(self) -> None:
+        """No more will come. What has begun is finished."""
+        self._left = 0
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+
+    def __call__(self, mime: str, payload: str, side: int) -> Shrunk:
+        from concurrent.futures import Future
+
+        asked = (mime, payload, side)
+        for *known, future in tuple(self._made):
+            if (*known,) == asked:
+                return future.result()
+        made: Future[Shrunk] = Future()
+        made.set_result(shrink(*asked))
+        self._made.append((*asked, made))
+        return made.result()
 
 
 def _none(mime: str, size: tuple[int, int], why: str) -> Shrunk:
@@ -140,12 +190,13 @@ def _on_white(image: Image) -> Image:
     """As a notebook shows it: some readers see black where a picture is transparent. First of all,
     because what follows is quicker without transparency."""
     from PIL.Image import new
+    from PIL.ImageChops import invert
 
     if image.mode in ("RGB", "L"):
         return image
     image = image if image.mode == "RGBA" else image.convert("RGBA")
     alpha = image.getchannel("A")
-    if alpha.getextrema() == (255, 255):
+    if invert(alpha).getbbox() is None:  # opaque everywhere; the extrema take much longer to find
         return image.convert("RGB")
     paper = new("RGB", image.size, "white")
     paper.paste(image, mask=alpha)
@@ -153,17 +204,44 @@ def _on_white(image: Image) -> Image:
 
 
 def _encoded(image: Image, mime: str) -> tuple[str, bytes]:
-    """The smaller: a palette keeps the few colours of a diagram crisp, JPEG suits the rest."""
+    """In the kind that is likely to be smaller, by some rows from all over the picture."""
+    if mime == "image/jpeg":
+        return mime, _as_jpeg(image)
+    some = _sample(image)
+    if len(_as_png(some)) <= len(_as_jpeg(some)):
+        return "image/png", _as_png(image)
+    return "image/jpeg", _as_jpeg(image)
+
+
+def _sample(image: Image) -> Image:
+    """An eighth of a large picture."""
+    from PIL.Image import new
+
+    width, height = image.size
+    tops = range(0, height - SAMPLED, 8 * SAMPLED)
+    if len(tops) < 2:
+        return image
+    made = new(image.mode, (width, len(tops) * SAMPLED))
+    for at, top in enumerate(tops):
+        made.paste(image.crop((0, top, width, top + SAMPLED)), (0, at * SAMPLED))
+    return made
+
+
+def _as_png(image: Image) -> bytes:
+    """With a palette, which keeps the few colours of a diagram crisp."""
     import io
 
     from PIL.Image import Dither, Quantize
 
-    photo, drawing = io.BytesIO(), io.BytesIO()
-    image.save(photo, "JPEG", quality=85)
-    if mime == "image/jpeg":
-        return mime, photo.getvalue()
-    palette = image.quantize(256, method=Quantize.FASTOCTREE, dither=Dither.NONE)
-    palette.save(drawing, "PNG")
-    if drawing.tell() <= photo.tell():
-        return "image/png", drawing.getvalue()
-    return "image/jpeg", photo.getvalue()
+    out = io.BytesIO()
+    image.quantize(256, method=Quantize.FASTOCTREE, dither=Dither.NONE).save(out, "PNG")
+    return out.getvalue()
+
+
+def _as_jpeg(image: Image) -> bytes:
+    """Suits what is not a diagram."""
+    import io
+
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=85)
+    return out.getvalue()

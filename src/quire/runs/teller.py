@@ -12,7 +12,7 @@ from .page import Page
 from .printed import CUT
 from .quoting import cleaned
 from .record import CellRecord
-from .shrinking import shrink
+from .shrinking import Shrunk, shrink
 from .steps import Doing, Say, Step
 from .told_outputs import Image, Piece, Text, pieces
 
@@ -52,6 +52,9 @@ class Places(Protocol):
     def whole(self, cell: CellRecord, stream: str) -> Whole | None: ...
 
 
+Shrink = Callable[[str, str, int], Shrunk]
+
+
 class Teller:
     """`asking` are the arguments by which its outputs can be asked for: a run or a session.
     `named` is what a cell is called there."""
@@ -64,6 +67,7 @@ class Teller:
         asking: Mapping[str, Any],
         places: Places | None,
         named: Callable[[CellRecord], str] = lambda cell: cell.id,
+        shrink: Shrink = shrink,
     ) -> None:
         self.page = page
         self.limits = limits
@@ -71,6 +75,7 @@ class Teller:
         self._asking = asking
         self._places = places
         self._named = named
+        self._shrink = shrink
         self._pictures: list[Picture] = []
         self._hidden = 0  # pictures of the cell that is being told
         self._seen: dict[str, str] = {}
@@ -179,7 +184,7 @@ class Teller:
         if len(self._pictures) >= self.limits.pictures:
             self._hidden += 1
             return
-        made = shrink(image.mime, image.payload, self.limits.side)
+        made = self._shrink(image.mime, image.payload, self.limits.side)
         was = f"{made.was[0]:,} x {made.was[1]:,} px {image.mime.removeprefix('image/')}"
         if not made.payload:
             self.page.say(f"{image.label}: a picture, {was}, that is not shown: {made.why}")

@@ -16,8 +16,9 @@ from .page import Page
 from .quoting import EXPLAINED, inline
 from .record import CHANGED, CellRecord, Record
 from .rephrasing import for_tools
+from .shrinking import shrink
 from .steps import Say, Step, as_command, as_tool
-from .teller import Limits, Picture, Places, Teller
+from .teller import Limits, Picture, Places, Shrink, Teller
 from .told_failure import MESSAGE, Ran, tell_failure
 from .told_results import tell_results
 
@@ -264,6 +265,7 @@ def tell_cells(
     places: Places | None = None,
     running: bool = False,
     no_way_back: str = "",
+    shrink: Shrink = shrink,
 ) -> Told:
     """What a session answered. `running`: its last cell goes on while we tell. `no_way_back` is why
     the state before the cell that failed is not there."""
@@ -278,7 +280,7 @@ def tell_cells(
         # Not by its id: it may run again, and give out something else.
         return f"#{by_id[id(cell)].order}"
 
-    teller = Teller(page, limits, say, {"session": session}, places, named)
+    teller = Teller(page, limits, say, {"session": session}, places, named, shrink)
     if answer.replaced is not None:
         page.say(replacement(answer.replaced))
     bad = answer.failed

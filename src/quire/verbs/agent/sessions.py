@@ -14,6 +14,7 @@ from ...runs.events import Event, KernelReplaced
 from ...runs.printed import plain
 from ...runs.quoting import inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
+from ...runs.shrinking import Shrinker
 from ...runs.summary import took
 from ...runs.telling import StaleCell, Told, replacement, tell_cells
 from ...workspace import LiveSession, Workspace
@@ -115,7 +116,8 @@ def _begin(
     ws: Workspace, caller: Caller, live: LiveSession, events: Iterator[Event], wait: float | None
 ) -> Told:
     name = live.session.name
-    given = Given(name)
+    limits = texts.limits(ws)
+    given = Given(name, Shrinker(limits.side, limits.pictures))
     if live.session.busy:
         next(events)  # refused, with the reason
     ws.engine.given[name] = given
@@ -154,6 +156,7 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
         no_way_back=live.session.no_way_back(bad.order) if bad is not None else "",
         limits=texts.limits(ws),
         places=BesideSession(ws.sessions.folder(given.name), answer.cells),
+        shrink=given.shrink,
     )
     lines = []
     if answer.replaced is not None and answer.replaced.how == "lost":
