@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from . import formats, gathering
-from .inputs import Input, inferred
+from .described import Input
+from .inputs import inferred
 from .model import Cell, Document
 
 SECTIONS = ("gather", "decide", "report", "check")

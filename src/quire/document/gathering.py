@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .inputs import Input
+from .described import Input
 
 _EXAMPLES = 'records = [{"name": f"example {n}", "value": n} for n in range(1, 11)]'
 _MOST = "100_000"

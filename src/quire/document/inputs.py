@@ -8,63 +8,17 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from keyword import iskeyword
-from typing import Literal
 
 from . import words
+from .described import Input, Role, Text, listed, made, named, string, strings
 from .numbers import measured, number, unit_of
 
-# From and to: the values that the task is about lie between them.
-Role = Literal["above", "below", "from", "to", "most", "file", "dry", ""]
-Reader = Callable[["Text"], Iterator["Input"]]
+Reader = Callable[[Text], Iterator[Input]]
 
 MOST = 12  # parameters; more than that, nobody gives
-_READ = 4_000  # characters of a description that are looked at
-_HELP = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """`source` is the default as Python; `said` is where in the description it comes from."""
-
-    name: str
-    type: str
-    source: str
-    help: str
-    said: str
-    at: int
-    role: Role = ""
-
-    @property
-    def line(self) -> str:
-        return f"{self.name}: {self.type} = {self.source}  # {self.help}"
-
-
-class Text:
-    """The description, of which what was read is blanked out."""
-
-    def __init__(self, text: str) -> None:
-        self.whole = text[:_READ]
-        self.left = self.whole
-
-    def take(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Matches one after the other. Only what `read` is told of is gone afterwards."""
-        at = 0
-        while (found := pattern.search(self.left, at)) is not None:
-            at = max(found.end(), found.start() + 1)
-            yield found
-
-    def read(self, found: re.Match[str], group: int | str = 0) -> None:
-        start, end = found.span(group)
-        self.left = self.left[:start] + " " * (end - start) + self.left[end:]
-
-    def before(self, at: int) -> str:
-        """The word before a place, in lower case."""
-        part = self.whole[max(0, at - 60) : at].rstrip(" \t\"'“„«:=(-#$€£")
-        found = re.search(r"[^\W\d_][\w-]*$", part)
-        return found[0].lower() if found else ""
 
 
 def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Input, ...]:
@@ -111,10 +65,10 @@ def _told_apart(item: Input, text: Text) -> Input:
     at, subject = item.at, ""
     for _ in range(4):
         subject = text.before(at)
-        if not subject or _name(subject) not in words.SMALL:
+        if not subject or named(subject) not in words.SMALL:
             break
         at = text.whole.lower().rfind(subject, 0, at)
-    stem = _name(subject)
+    stem = named(subject)
     if len(stem) > 1 and stem not in words.SMALL:
         return replace(item, name=f"{stem}_threshold")
     return replace(item, name="minimum" if item.role == "below" else "maximum")
@@ -134,44 +88,6 @@ def _free(item: Input, used: dict[str, tuple[str, str]], taken: frozenset[str]) 
     return name
 
 
-def _name(word: str) -> str:
-    """An identifier in ASCII, or nothing."""
-    name = re.sub(r"[^a-z0-9]+", "_", words.folded(word)).strip("_")
-    return name if re.match(r"[a-z]", name) and len(name) <= 30 else ""
-
-
-def _string(value: str) -> str:
-    """With double quotes where that needs no backslash."""
-    plain = repr(value)
-    return f'"{value}"' if plain == f"'{value}'" and '"' not in value else plain
-
-
-def _list(values: list[str]) -> str:
-    return f"[{', '.join(_string(value) for value in values)}]"
-
-
-def _said(phrase: str) -> str:
-    phrase = " ".join(phrase.split())
-    phrase = phrase.strip('"')
-    return phrase if len(phrase) <= _HELP else phrase[: _HELP - 1] + "…"
-
-
-def _input(
-    found: re.Match[str], name: str, type_: str, source: str, help_: str, role: Role = ""
-) -> Input:
-    said = _said(found[0])
-    return Input(name, type_, source, f'{help_}, from "{said}"', said, found.start(), role)
-
-
-def _listed(matches: list[re.Match[str]], one: str, many: str, help_: str) -> Iterator[Input]:
-    """One value as a string, several as a list of them."""
-    values = list(dict.fromkeys(found[0].rstrip(".,;:!?)") for found in matches))
-    if len(values) == 1:
-        yield _input(matches[0], one, "str", _string(values[0]), help_)
-    elif values:
-        yield _input(matches[0], many, "list[str]", _list(values), help_)
-
-
 # Places
 
 
@@ -179,14 +95,14 @@ def _urls(text: Text) -> Iterator[Input]:
     found = list(text.take(words.URL))
     for each in found:
         text.read(each)
-    yield from _listed(found, "url", "urls", "address")
+    yield from listed(found, "url", "urls", "address")
 
 
 def _emails(text: Text) -> Iterator[Input]:
     found = list(text.take(words.EMAIL))
     for each in found:
         text.read(each)
-    yield from _listed(found, "recipient", "recipients", "mail address")
+    yield from listed(found, "recipient", "recipients", "mail address")
 
 
 def _paths(text: Text) -> Iterator[Input]:
@@ -201,14 +117,14 @@ def _paths(text: Text) -> Iterator[Input]:
             name = "pattern" if "*" in path else "folder" if folder else "path"
             kind = "which files" if name == "pattern" else "file" if file else "file or folder"
             role: Role = "file" if name == "path" and file else ""
-            yield _input(found, name, "str", _string(path), kind, role)
+            yield made(found, name, "str", string(path), kind, role)
 
 
 def _hosts(text: Text) -> Iterator[Input]:
     found = list(text.take(words.HOST))
     for each in found:
         text.read(each)
-    yield from _listed(found, "host", "hosts", "machine")
+    yield from listed(found, "host", "hosts", "machine")
 
 
 # Time
@@ -233,13 +149,11 @@ def _dates(text: Text) -> Iterator[Input]:
         name = "until" if last else "since" if first else "day"
         help_ = {"until": "last day", "since": "first day"}.get(name, "which day")
         if found["rest"] and (end := _date(found, "end")) is not None:
-            yield _input(found, "since", "date", repr(day).removeprefix("datetime."), "first day")
+            yield made(found, "since", "date", repr(day).removeprefix("datetime."), "first day")
             source = repr(end).removeprefix("datetime.")
-            yield replace(
-                _input(found, "until", "date", source, "last day"), at=found.start("rest")
-            )
+            yield replace(made(found, "until", "date", source, "last day"), at=found.start("rest"))
         else:
-            yield _input(found, name, "date", repr(day).removeprefix("datetime."), help_)
+            yield made(found, name, "date", repr(day).removeprefix("datetime."), help_)
 
 
 def _calendar(text: Text) -> Iterator[Input]:
@@ -249,9 +163,9 @@ def _calendar(text: Text) -> Iterator[Input]:
             text.read(found)
             value = found["value"]
             if name == "year":
-                yield _input(found, name, "int", value, help_)
+                yield made(found, name, "int", value, help_)
             else:
-                yield _input(found, name, "str", _string(" ".join(value.split())), help_)
+                yield made(found, name, "str", string(" ".join(value.split())), help_)
 
 
 def _periods(text: Text) -> Iterator[Input]:
@@ -261,7 +175,7 @@ def _periods(text: Text) -> Iterator[Input]:
             if unit is not None:
                 text.read(found)
                 value = str(int(found["number"] or 1))
-                yield _input(found, unit, "int", value, f"{unit} to look at")
+                yield made(found, unit, "int", value, f"{unit} to look at")
     for pattern, name, help_ in words.SPANS:
         for found in text.take(pattern):
             unit = words.unit_of_time(found["unit"])
@@ -270,12 +184,12 @@ def _periods(text: Text) -> Iterator[Input]:
                 value = str(number(found["number"]))
                 kind = "float" if "." in value else "int"
                 role: Role = "above" if name == "older_than" else ""
-                item = _input(found, f"{name}_{unit}", kind, value, f"{help_} in {unit}")
+                item = made(found, f"{name}_{unit}", kind, value, f"{help_} in {unit}")
                 yield replace(item, role=role)
     for found in text.take(words.SINGLE):
         text.read(found)
         days = words.single_period(found[0])
-        yield _input(found, "days", "int", str(days), "days to look at")
+        yield made(found, "days", "int", str(days), "days to look at")
 
 
 # Numbers
@@ -284,8 +198,8 @@ def _periods(text: Text) -> Iterator[Input]:
 def _ranges(text: Text) -> Iterator[Input]:
     for found in text.take(words.YEARS):
         text.read(found)
-        yield _input(found, "first_year", "int", found["low"], "first year")
-        last = _input(found, "last_year", "int", found["high"], "last year")
+        yield made(found, "first_year", "int", found["low"], "first year")
+        last = made(found, "last_year", "int", found["high"], "last year")
         yield replace(last, at=found.start("high"))
     for found in text.take(words.RANGE):
         unit = unit_of(found["unit"] or found["first"], found["sign"])
@@ -297,8 +211,8 @@ def _ranges(text: Text) -> Iterator[Input]:
         kind = "float" if unit or isinstance(low, float) or isinstance(high, float) else "int"
         as_kind = float if kind == "float" else int
         of = f" in {unit}" if unit else ""
-        yield _input(found, "minimum", kind, repr(as_kind(low)), f"smallest value{of}", "from")
-        last = _input(found, "maximum", kind, repr(as_kind(high)), f"largest value{of}", "to")
+        yield made(found, "minimum", kind, repr(as_kind(low)), f"smallest value{of}", "from")
+        last = made(found, "maximum", kind, repr(as_kind(high)), f"largest value{of}", "to")
         yield replace(last, at=found.start("high"))
 
 
@@ -310,7 +224,7 @@ def _thresholds(text: Text) -> Iterator[Input]:
             role = _bad_side(text, found)
             side = "lowest" if role == "below" else "highest"
             of = f" in {unit}" if unit else ""
-            yield _input(found, "threshold", type_, source, f"{side} value that is fine{of}", role)
+            yield made(found, "threshold", type_, source, f"{side} value that is fine{of}", role)
 
 
 def _bad_side(text: Text, found: re.Match[str]) -> Role:
@@ -333,28 +247,28 @@ def _limits(text: Text) -> Iterator[Input]:
         for found in text.take(pattern):
             text.read(found)
             value = str(number(found["number"]))
-            yield _input(found, "limit", "int", value, "at most so many", "most")
+            yield made(found, "limit", "int", value, "at most so many", "most")
 
 
 def _amounts(text: Text) -> Iterator[Input]:
     """Numbers that are left and say what they count or measure."""
     for found in text.take(words.PERCENTILE):
         text.read(found)
-        yield _input(found, "percentile", "float", repr(float(found["number"])), "percentile")
+        yield made(found, "percentile", "float", repr(float(found["number"])), "percentile")
     for found in text.take(words.LABELLED):
-        if name := _name(found["label"]):
+        if name := named(found["label"]):
             text.read(found)
             value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
-            yield _input(found, name, kind, repr(value), found["label"].lower())
+            yield made(found, name, kind, repr(value), found["label"].lower())
     for pattern in (words.MEASURE, words.MONEY):
         yield from _quantities(text, pattern)
     for found in text.take(words.NUMBERED):
-        if (name := _name(found["what"])) and name not in words.SMALL:
+        if (name := named(found["what"])) and name not in words.SMALL:
             text.read(found)
             values = re.findall(r"\d+", found["values"])
             source = f"[{', '.join(str(int(value)) for value in values)}]"
-            yield _input(found, name, "list[int]", source, f"which {found['what']}")
+            yield made(found, name, "list[int]", source, f"which {found['what']}")
     for found in text.take(words.COUNTED):
         before = text.whole[: found.start()].rstrip()
         product = re.search(r"\w\W+([A-Z]\w*)$", before[-40:])
@@ -369,14 +283,14 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
         if time := words.unit_of_time(unit):
             value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
-            yield _input(found, time, kind, repr(value), f"how many {time}")
+            yield made(found, time, kind, repr(value), f"how many {time}")
             continue
         name = "percent" if unit == "percent" else "amount"
-        yield _input(found, name, type_, source, f"amount in {unit}" if unit else "amount")
+        yield made(found, name, type_, source, f"amount in {unit}" if unit else "amount")
 
 
 def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
-    name = _name(found["what"])
+    name = named(found["what"])
     if name in words.NOT_COUNTED:
         return
     if name in words.REPEATED:
@@ -385,7 +299,7 @@ def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
         name = "number"
     text.read(found)
     help_ = f"how many {found['what']}" if name != "number" else "number"
-    yield _input(found, name, "int", repr(int(number(found["number"]))), help_)
+    yield made(found, name, "int", repr(int(number(found["number"]))), help_)
 
 
 # Words
@@ -399,30 +313,30 @@ def _quoted(text: Text) -> Iterator[Input]:
         before = words.folded(text.before(found.start()))
         name = words.NAMED_BY.get(before) or (before if before in words.NOUNS else "text")
         text.read(found)
-        yield _input(found, _name(name) or "text", "str", _string(value), words.help_of(name))
+        yield made(found, named(name) or "text", "str", string(value), words.help_of(name))
 
 
 def _nouns(text: Text) -> Iterator[Input]:
     for found in text.take(words.REGION):
         text.read(found)
-        yield _input(found, "region", "str", _string(found[0]), "region")
+        yield made(found, "region", "str", string(found[0]), "region")
     for found in text.take(words.CHANNEL):
         text.read(found)
-        yield _input(found, "channel", "str", _string(found["value"]), "channel")
+        yield made(found, "channel", "str", string(found["value"]), "channel")
     for found in text.take(words.LISTED):
         values = words.listed(found["values"])
         if all(_is_name(value, short=len(values) > 2) for value in values):
             text.read(found)
             name = found["what"].lower()
-            yield _input(found, name, "list[str]", _list(values), f"which {name}")
+            yield made(found, name, "list[str]", strings(values), f"which {name}")
     for found in text.take(words.NOUN):
         value = found["value"].rstrip(".,;:!?)")
         if not value or words.folded(value) in words.SMALL:
             continue
-        name = _name(words.NOUNS_TO.get(words.folded(found["noun"]), found["noun"]))
+        name = named(words.NOUNS_TO.get(words.folded(found["noun"]), found["noun"]))
         if name:
             text.read(found)
-            yield _input(found, name, "str", _string(value), words.help_of(name))
+            yield made(found, name, "str", string(value), words.help_of(name))
 
 
 def _is_name(word: str, *, short: bool) -> bool:
@@ -435,17 +349,17 @@ def _for_whom(text: Text) -> Iterator[Input]:
         values = words.listed(found["values"])
         if not any(words.folded(value) in words.NOT_NAMES for value in values):
             text.read(found)
-            yield _input(found, "places", "list[str]", _list(values), "where")
+            yield made(found, "places", "list[str]", strings(values), "where")
     for found in text.take(words.PLACE):
         if words.folded(found["value"].split()[0]) not in words.NOT_NAMES:
             text.read(found)
-            yield _input(found, "place", "str", _string(found["value"]), "where")
+            yield made(found, "place", "str", string(found["value"]), "where")
     for found in text.take(words.FOR):
         value = found["value"].rstrip(".,;:!?)")
         if words.folded(value.split()[0]) in words.NOT_NAMES:
             continue
         text.read(found)
-        yield _input(found, "name", "str", _string(value), "for whom or what")
+        yield made(found, "name", "str", string(value), "for whom or what")
 
 
 def _switches(text: Text) -> Iterator[Input]:
@@ -453,7 +367,7 @@ def _switches(text: Text) -> Iterator[Input]:
         found = pattern.search(text.left)
         if found is not None:
             text.read(found)
-            yield _input(found, name, "bool", "True", help_, "dry" if name == "dry_run" else "")
+            yield made(found, name, "bool", "True", help_, "dry" if name == "dry_run" else "")
 
 
 _READERS: tuple[Reader, ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -98,6 +99,28 @@ def keep_digest(ws: Workspace) -> None:
     if ws.engine.outlives and settings.archive.digest:
         after = min(DIGEST_EVERY, settings.host_idle / 2)  # a host that goes earlier never would
         ws.engine.later(f"digest of {ws.root}", chore, after=after)
+
+
+def afterwards(ws: Workspace, record: Record, *, pushes: bool) -> QuireError | None:
+    """What follows once a run is in the archive. Returns why it could not be pushed."""
+    problem: QuireError | None = None
+    try:
+        if pushes:
+            send(ws)
+    except QuireError as error:
+        problem = error
+    with suppress(QuireError):  # it is still owed, and `quire doctor` says so
+        tidy(ws)
+    if ws.engine.outlives:
+        from .index import later  # a process that ends with its run has no need of it
+
+        later(ws)
+        keep_digest(ws)
+        if ws.config.model.summaries:
+            from . import summaries
+
+            summaries.later(ws, record)
+    return problem
 
 
 def _statement(files: dict[str, bytes]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..document.model import Document
 from ..errors import KernelNotFound, UsageError
-from ..kernel.protocol import KernelSpec
+from ..kernel.calls import Line
+from ..kernel.protocol import Kernel, KernelSpec
 from ..store.environments import Environment
 from ..workspace import Workspace
 from . import environments
@@ -113,6 +114,24 @@ def other_kernels(document: Document) -> dict[str, str]:
         return {}
     kernels = ((cell.id, cell.metadata.get("kernel")) for cell in document.cells)
     return {id_: kernel for id_, kernel in kernels if isinstance(kernel, str)}
+
+
+def beside(
+    kernel: Kernel, workspace: Workspace, spec: KernelSpec, document: Document, line: Line
+) -> Kernel:
+    """That kernel, and others for the steps that name another one."""
+    others = other_kernels(document)
+    if not others:
+        return kernel
+    from ..kernel.several import SeveralKernels
+
+    engine = workspace.engine
+
+    def start(name: str) -> Kernel:
+        own = engine.calls.another(line)
+        return engine.kernels.start(replace(spec, name=name), own.as_context())
+
+    return SeveralKernels(kernel, others, start)
 
 
 def _folder(path: Path) -> Path:

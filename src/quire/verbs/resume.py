@@ -64,31 +64,21 @@ def prepare(
     workspace.engine.tidy()
     kept = workspace.engine.kept.get(old.run_id)
     limits = old.plan.get("limits") or {}
-    limit = timeout if timeout is not None else limits.get("timeout")
-    if kept is not None and can_resume(kept) and kept.path == again.source.path:
-        execution = NotebookExecutor(
-            again.source.path,
-            workspace=workspace,
-            resume=old.run_id,
-            cell_timeout=limits.get("cell_timeout"),
-            timeout=limit,
-            archives=archives,
-            cancel=cancel,
-            again=again,
-            attended=attended,
-            errand=errand,
-        )
-        return execution, ()
-    notes.append(f"the state of {old.run_id} is gone: what ran before runs again")
-    kernel, python = kernel_of(old, notes)
+    kernel = python = cwd = None
+    goes_on = kept is not None and can_resume(kept) and kept.path == again.source.path
+    if not goes_on:
+        notes.append(f"the state of {old.run_id} is gone: what ran before runs again")
+        kernel, python = kernel_of(old, notes)
+        cwd = folder_of(workspace, old, notes)
     execution = NotebookExecutor(
         again.source.path,
         workspace=workspace,
-        cwd=folder_of(workspace, old, notes),
+        cwd=cwd,
         kernel=kernel,
         python=python,
+        resume=old.run_id if goes_on else None,
         cell_timeout=limits.get("cell_timeout"),
-        timeout=limit,
+        timeout=timeout if timeout is not None else limits.get("timeout"),
         archives=archives,
         cancel=cancel,
         again=again,

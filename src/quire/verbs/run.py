@@ -39,8 +39,8 @@ from ..store.journal import Journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
 from .answering import Answering
-from .archive import archive, keep_digest, send, tidy
-from .kernels import hidden, other_kernels
+from .archive import afterwards, archive
+from .kernels import beside, hidden, other_kernels
 from .logbooks import RunLogbook, claim_uuid
 from .origin import asked, finding_out, remember
 from .planning import Again, Errand, Handed, Setting, planned, resumable
@@ -168,7 +168,7 @@ class NotebookExecutor:
         )
         try:
             kernel = main = self._kernel(line)
-            kernel = self._with_others(main, line)
+            kernel = beside(main, self.workspace, self._spec, self.plan.document, line)
             yield from self._journaled(kernel, line)
         finally:
             engine.calls.forget(line)
@@ -195,21 +195,6 @@ class NotebookExecutor:
             kernel.close()
             raise
         return kernel
-
-    def _with_others(self, kernel: Kernel, line: Line) -> Kernel:
-        """Beside it, kernels for the steps that name another one."""
-        others = other_kernels(self.plan.document)
-        if not others:
-            return kernel
-        from ..kernel.several import SeveralKernels
-
-        engine = self.workspace.engine
-
-        def start(name: str) -> Kernel:
-            own = engine.calls.another(line)
-            return engine.kernels.start(replace(self._spec, name=name), own.as_context())
-
-        return SeveralKernels(kernel, others, start)
 
     def _new_trail(self) -> Trail | None:
         """States are set aside where somebody can come back for them: in a host."""
@@ -389,22 +374,7 @@ class NotebookExecutor:
         self.archive_warning = self.workspace.archive.warning
         if self.plan.parent:
             return  # the run that asked for this one does the rest for both
-        try:
-            if self._pushes:
-                send(self.workspace)
-        except QuireError as error:
-            self.not_pushed = error
-        with suppress(QuireError):  # it is still owed, and `quire doctor` says so
-            tidy(self.workspace)
-        if self.workspace.engine.outlives:
-            from .index import later  # a process that ends with its run has no need of it
-
-            later(self.workspace)
-            keep_digest(self.workspace)
-            if self.workspace.config.model.summaries:
-                from . import summaries
-
-                summaries.later(self.workspace, self.record)
+        self.not_pushed = afterwards(self.workspace, self.record, pushes=self._pushes)
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""
