@@ -63,19 +63,20 @@ class Seen:
 
     def __init__(self, limit: int = 512) -> None:
         self.limit = limit
-        self._ids: dict[tuple[str, Path], tuple[str, ...]] = {}
+        self._cells: dict[tuple[str, Path], Any] = {}
         self._lock = threading.Lock()
 
-    def put(self, caller: str, path: Path, ids: tuple[str, ...]) -> None:
+    def put(self, caller: str, path: Path, cells: Any) -> None:
         with self._lock:
-            self._ids.pop((caller, path), None)
-            self._ids[caller, path] = ids
-            if len(self._ids) > self.limit:
-                del self._ids[next(iter(self._ids))]
+            self._cells.pop((caller, path), None)
+            self._cells[caller, path] = cells
+            if len(self._cells) > self.limit:
+                del self._cells[next(iter(self._cells))]
 
-    def get(self, caller: str, path: Path) -> tuple[str, ...] | None:
+    def get(self, caller: str, path: Path) -> Any:
+        """None for what that caller has not read."""
         with self._lock:
-            return self._ids.get((caller, path))
+            return self._cells.get((caller, path))
 
 
 class Engine:

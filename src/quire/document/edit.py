@@ -22,6 +22,7 @@ Address = str | int
 Slot = tuple[int | None, Cell | None]
 
 _ID = re.compile(r"[0-9a-f]{10}(-[0-9]+)?$")
+UNREAD = "unread"  # expected of a cell that the caller has not seen
 _LISTED = 20
 _SHOWN_LINES = 60
 
@@ -263,9 +264,11 @@ def _stale(doc: Document, at: int, expect: str) -> DocumentError:
     gone = [i for i, cell in enumerate(doc.cells) if cell.id == expect]
     moved = f"; the cell that was read is now at index {gone[0]}" if gone else ""
     named = f" ({now.title!r})" if now.title else ""  # a title could be a sentence of ours
+    said = f"changed since it was read: its id is {now.id}, not {expect}{moved}"
+    if expect == UNREAD:
+        said = f"is another one than was read there: its id is {now.id}"
     return DocumentError(
-        f"cell {at}{named} changed since it was read: its id is {now.id}, not {expect}{moved}\n"
-        f"{_listing(doc, at)}\ncell {at} is now:\n{_text(now)}",
+        f"cell {at}{named} {said}\n{_listing(doc, at)}\ncell {at} is now:\n{_text(now)}",
         hint=f"edit what is there now: expect {now.id}",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from ...workspace import Workspace
 from ..edit import Edit, edit, stale_in_sessions
 from ..new import new
 from ..read import read
-from . import texts
+from . import aim, texts
+from .aim import Notebook
 from .caller import Caller
 
 
@@ -67,7 +69,7 @@ def show(ws: Workspace, caller: Caller, *, path: str, cells: str | None = None) 
 def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) -> Told:
     source = read(ws, path)
     document = source.document
-    remember(ws, caller, source.path, document)
+    remember(ws, caller, source.path, aim.all_of(document))
     chosen = range(len(document.cells)) if cells is None else places(document, cells)
     name = ws.named(source.path)
     lines = [f"{mentioned(name)}: {len(document.cells)} cells"]
@@ -123,11 +125,10 @@ def findings(found: list[Finding]) -> list[str]:
     return lines
 
 
-def remember(ws: Workspace, caller: Caller, path: Path, document: Document) -> None:
-    """What this caller knows of the notebook, so that a place means the cell it has seen there."""
+def remember(ws: Workspace, caller: Caller, path: Path, known: Notebook) -> None:
+    """What this caller knows of the notebook, so that it changes no cell it has not seen."""
     if caller.name:
-        ids = tuple(cell.id for cell in document.cells)
-        ws.engine.seen.put(caller.name, path, ids)
+        ws.engine.seen.put(caller.name, path, known)
 
 
 def change(
@@ -139,25 +140,33 @@ def change(
     expect: str | None = None,
     **wish: Any,
 ) -> Told:
-    full = read(ws, inside(ws, path)).path
-    known = ws.engine.seen.get(caller.name, full)
-    at = _place(cell)
-    if expect is None and known is not None and at is not None and -len(known) <= at < len(known):
-        expect = known[at]
+    source = read(ws, inside(ws, path))
+    known: Notebook | None = ws.engine.seen.get(caller.name, source.path)
+    address = cell
+    if expect is None and known is not None:
+        address, expect = aim.aimed(known, source.document, cell)
     try:
-        done = edit(ws, path, cell, expect=expect, **wish)
+        done = edit(ws, path, address, expect=expect, **wish)
     except DocumentError:
-        # The refusal shows the text as it is now: from here on that is what the caller has read.
-        remember(ws, caller, full, read(ws, path).document)
+        if known is not None:
+            now = read(ws, path).document
+            remember(ws, caller, source.path, aim.learned(known, now, _shown(now, address, expect)))
         raise
-    remember(ws, caller, full, done.edited.document)
+    after = done.edited.document
+    if known is None:
+        known = aim.all_of(after)
+    shown = {done.edited.index} if done.edited.cell_id else set()
+    remember(ws, caller, source.path, aim.learned(known, after, shown))
     return Told(_told(ws, done))
 
 
-def _place(cell: Address) -> int | None:
-    if isinstance(cell, int):
-        return cell
-    return int(cell) if cell.lstrip("-").isdigit() and len(cell) < 6 else None
+def _shown(document: Document, cell: Address, expect: str | None) -> set[int]:
+    """The cell whose text stands in the refusal: there was another one than was expected."""
+    with suppress(DocumentError):
+        at = document.find(cell)
+        if expect is not None and document.cells[at].id != expect:
+            return {at}
+    return set()
 
 
 def _told(ws: Workspace, done: Edit) -> str:
