@@ -62,7 +62,14 @@ def called(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    return "…" if value is ... else json.dumps(value, ensure_ascii=False)
+    if value is ...:
+        return "…"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, Mapping):
+        rows = (f"{json.dumps(key, ensure_ascii=False)}: {_literal(v)}" for key, v in value.items())
+        return f"{{{', '.join(rows)}}}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def as_command(step: Step) -> str:
@@ -89,6 +96,8 @@ def as_command(step: Step) -> str:
             for name, value in dict(given.pop("parameters", {}) or {}).items():
                 text = value if isinstance(value, str) else json.dumps(value)
                 parts.append(f"-p {shlex.quote(name)} {shlex.quote(text)}")
+            for one in given.pop("changes", ()):
+                parts.append(f"--change {shlex.quote(str(one['step']))} …")
             if "resume" in given:
                 parts.append(f"--resume {word('resume')}")
             return " ".join(parts)

@@ -17,6 +17,7 @@ from .quoting import EXPLAINED, inline
 from .record import CHANGED, CellRecord, Record
 from .rephrasing import for_tools
 from .shrinking import shrink
+from .standing import Standing, standing
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Shrink, Teller
 from .told_failure import MESSAGE, Ran, tell_failure
@@ -27,6 +28,7 @@ __all__ = ["Limits", "Picture", "StaleCell", "Told", "replacement", "tell_cells"
 STOPPED = ("failed", "timed_out", "cancelled", "died")
 MOST_STALE = 20
 MOST_NOTES = 10
+CHANGE = 500  # characters of a change that is quoted in a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ def tell_run(
     result: str = "",
     taken_up: str = "",
     resumable: bool = True,
+    stands: Mapping[str, Standing] | None = None,
 ) -> Told:
     """`cell` (an id) or `result` (a name): only that one, with all the room there is.
 
     `places` knows what lies outside the record. `notebook` is where the executed one is kept.
     `taken_up` is the run that goes on with one that waited. `resumable`: its states are there.
+    `stands` says where its cells are in the task, where the record alone does not.
     """
     limits = limits or Limits()
     if cell:
@@ -78,30 +82,30 @@ def tell_run(
         return Told(page.text(limits.whole), teller.pictures)
     if not cell:
         tell_results(page, record.results, teller.asking, limits)
-    indexes = {one.id: at for at, one in enumerate(record.cells)}
+    stands = standing(record) if stands is None else stands
     bad = _stopped(record)
     if not cell:
         for line in _about(record):
             page.say(line)
     if bad is not None and cell in ("", bad.id):
-        page.say(_cell_line(bad, indexes[bad.id]))
-        _failure(page, teller, bad, _ran(record.cells, indexes))
+        page.say(_line_of(bad, stands))
+        _failure(page, teller, bad, _ran(record.cells, stands))
         if record.outcome != "failed" and record.reason:
             page.say("why it ended:")
             page.quote(record.reason, 2_000)
-        _next(page, _after_run(record, bad, resumable), say)
+        _next(page, _after_run(record, bad, stands, resumable), say)
         teller.outputs(bad)
     elif record.outcome == "paused" and not cell:
-        _waiting(page, record, indexes, say, taken_up)
+        _waiting(page, record, stands, say, taken_up)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
-        _next(page, _after_run(record, None, resumable), say)
+        _next(page, _after_run(record, None, stands, resumable), say)
     others = [
         one for one in record.cells if one is not bad and _speaks(one) and cell in ("", one.id)
     ]
     for other in teller.some(others):
-        page.say(_cell_line(other, indexes[other.id]))
+        page.say(_line_of(other, stands))
         teller.outputs(other)
     if cell and bad is None and not others:
         page.say("that cell gave out nothing")
@@ -172,17 +176,24 @@ def _speaks(cell: CellRecord) -> bool:
     return cell.kind == "code" and bool(cell.outputs)
 
 
-def _cell_line(cell: CellRecord, index: int | None) -> str:
-    place = "code" if index is None else f"cell {index}"
+def _line_of(cell: CellRecord, stands: Mapping[str, Standing]) -> str:
+    place = stands.get(cell.id)
+    return _cell_line(cell, None if place is None else place.index, "given values")
+
+
+def _cell_line(cell: CellRecord, index: int | None, otherwise: str = "code") -> str:
+    place = otherwise if index is None else f"cell {index}"
     named = cell.title.strip() and cell.title != place  # loose code is called that
     title = f" {inline(cell.title, 100)}" if named else ""
     took = f", {summary.took(cell.duration)}" if cell.duration is not None else ""
     return f"{place} ({cell.id}){title}: {summary.worded(cell.status)}{took}"
 
 
-def _ran(cells: Iterable[CellRecord], indexes: Mapping[str, int]) -> dict[int, Ran]:
+def _ran(cells: Iterable[CellRecord], stands: Mapping[str, Standing]) -> dict[int, Ran]:
     return {
-        one.execution_count: Ran(f"{indexes[one.id]} ({one.id})", one.source)
+        one.execution_count: Ran(
+            f"{stands[one.id].index} ({one.id})" if one.id in stands else one.id, one.source
+        )
         for one in cells
         if one.execution_count is not None
     }
@@ -197,12 +208,14 @@ def _next(page: Page, steps: Iterable[tuple[str, Step]], say: Say) -> None:
 
 
 def _after_run(
-    record: Record, bad: CellRecord | None, resumable: bool
+    record: Record, bad: CellRecord | None, stands: Mapping[str, Standing], resumable: bool
 ) -> Iterator[tuple[str, Step]]:
     """The calls that mend it and go on."""
     again: dict[str, Any] = {"path": record.task}
     if record.parameters:
         again["parameters"] = _sayable(record.parameters)
+    if changes := _changes(record, bad):
+        again["changes"] = changes
     if bad is None:
         yield "run it again", Step("run", again)
         return
@@ -212,8 +225,9 @@ def _after_run(
         and record.outcome != "cancelled"
         and not any("cannot be resumed" in text for text in record.warnings)
     )
-    if record.outcome == "failed":
-        arguments = {"path": record.task, "cell": bad.id, "new_source": ...}
+    mends_itself = CHANGED in bad.metadata  # by what it is given, not by the task
+    if record.outcome == "failed" and not mends_itself and bad.id in stands:
+        arguments = {"path": record.task, "cell": stands[bad.id].id, "new_source": ...}
         yield "mend the cell", Step("edit", arguments)
     if resumable:
         again["resume"] = record.run_id
@@ -221,11 +235,26 @@ def _after_run(
         limit = "cell_timeout" if record.reason.startswith("the cell took") else "timeout"
         again[limit] = ...
     what = "go on from there" if resumable else "run it again from the top"
+    if mends_itself:
+        what = f"give other code for this step, and {what}"
     yield what, Step("run", again)
 
 
+def _changes(record: Record, bad: CellRecord | None) -> list[dict[str, Any]]:
+    """What ran in the place of steps: it is not in the task, and has to be given again."""
+    out: list[dict[str, Any]] = []
+    for cell in record.cells:
+        if not isinstance(change := cell.metadata.get(CHANGED), Mapping):
+            continue
+        known = cell is not bad and "[masked:" not in cell.source and len(cell.source) <= CHANGE
+        one = {"step": cell.id, "source": cell.source if known else ...}
+        reason = str(change.get("reason") or "")
+        out.append({**one, "reason": reason} if reason and len(reason) <= CHANGE else one)
+    return out
+
+
 def _waiting(
-    page: Page, record: Record, indexes: Mapping[str, int], say: Say, taken_up: str
+    page: Page, record: Record, stands: Mapping[str, Standing], say: Say, taken_up: str
 ) -> None:
     """Which cell it stands before, and that only a person's word takes it up."""
     if taken_up:
@@ -239,7 +268,7 @@ def _waiting(
         (one for one in record.cells if one.kind == "code" and one.status == "not run"), None
     )
     if waits is not None:
-        page.say(_cell_line(waits, indexes[waits.id]))
+        page.say(_line_of(waits, stands))
         page.quote(waits.source, 2_000)
     again = Step("resume", {"path": record.task, "resume": record.run_id})
     _next(page, [("have the person at this client asked again, if it can ask", again)], say)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import DocumentError, UsageError
+from ..document import formats
+from ..document.model import Document
+from ..errors import DocumentError, QuireError, UsageError
 from ..runs.answering import Answered, answer_of
 from ..runs.excerpt import Whole
 from ..runs.quoting import mentioned
 from ..runs.record import CellRecord, Record
+from ..runs.standing import Standing, needs_the_task, standing
 from ..runs.steps import Say, Step, as_tool
 from ..runs.teller import Limits
 from ..runs.telling import Told, tell_execution, tell_run
@@ -71,7 +74,8 @@ def tell_found(
             f"the run has no result {result!r}",
             hint=f"it has: {_some(record.results)}",
         )
-    one = cell_of(record, cell) if cell else None
+    stands = standing(record, written(found))
+    one = cell_of(record, cell, stands) if cell else None
     if stream or lines:
         if one is None:
             raise UsageError(
@@ -90,6 +94,7 @@ def tell_found(
         result=result,
         taken_up=found.taken_up.run_id if found.taken_up is not None else "",
         resumable=resumable(workspace, record.run_id),
+        stands=stands,
     )
 
 
@@ -158,19 +163,30 @@ def _titled(ran: Sequence[Answered], title: str) -> list[Answered]:
     return hits
 
 
-def cell_of(record: Record, cell: str) -> CellRecord:
+def written(found: Found) -> Document | None:
+    """The task as it was run, where only that says how its cells are called there."""
+    if not needs_the_task(found.record):
+        return None
+    with suppress(QuireError, UnicodeDecodeError):  # its folder was damaged, or is elsewhere
+        suffix, source = found.source()
+        return formats.loads(source.decode(), suffix)
+    return None
+
+
+def cell_of(record: Record, cell: str, stands: Mapping[str, Standing]) -> CellRecord:
     """By id, index or title, as in the task."""
     hits = [one for one in record.cells if one.id == cell]
-    if not hits and cell.isdigit() and int(cell) < len(record.cells):
-        hits = [record.cells[int(cell)]]
+    if not hits and cell.isdigit():
+        place = int(cell)
+        hits = [one for one in record.cells if one.id in stands and stands[one.id].index == place]
     hits = hits or [one for one in record.cells if one.title == cell]
     if len(hits) == 1:
         return hits[0]
     if hits:
         raise DocumentError(f"{cell!r} names {len(hits)} cells", hint="use an id or an index")
-    raise DocumentError(
-        f"the run has no cell {cell!r}", hint=f"use an id, a title or 0 to {len(record.cells) - 1}"
-    )
+    last = max((one.index for one in stands.values()), default=-1)
+    hint = f"use an id, a title or 0 to {last}" if last >= 0 else "it has none"
+    raise DocumentError(f"the run has no cell {cell!r}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

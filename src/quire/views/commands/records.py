@@ -14,6 +14,7 @@ from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain, visible
 from ...runs.record import CellRecord, Record
+from ...runs.standing import standing
 from ...runs.summary import one_line, took, worded
 from ...store.runs import RunFolder
 from ..cli import App, emit_json
@@ -156,8 +157,9 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
     calls = by_cell(record)
     _show_calls(app, calls.get("", []))
-    for number, one in enumerate(record.cells):
-        _show_cell(app, number, one, everything)
+    stands = standing(record)
+    for one in record.cells:
+        _show_cell(app, stands[one.id].index if one.id in stands else None, one, everything)
         _show_calls(app, calls.get(one.id, []))
     if record.plan.get("logbook"):
         term.out(f"record: {plain(str(record.plan['logbook']))}")

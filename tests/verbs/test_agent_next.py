@@ -1,0 +1,123 @@
+"""The calls that an answer names after a failure mend it, as they stand there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.runs.telling import Told
+from quire.verbs.agent.call import call
+from quire.verbs.agent.caller import Caller
+from quire.workspace import Engine, Workspace
+
+TASK = """# %% parameters tags=["parameters"]
+n: int = 1
+
+# %% boom
+print(1 / (n - n))
+
+# %% keep
+precious = 42
+"""
+TEMPLATE = """---
+parameters:
+  name: ...
+---
+# Greet
+
+Say hello to {name}.
+
+```python
+print("hello {name}", 1 / 0)
+```
+
+```python
+print("bye {name}")
+```
+"""
+
+Use = Callable[..., Told]
+
+
+@pytest.fixture
+def use(tmp_path: Path) -> Iterator[Use]:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "t.py").write_text(TASK)
+    templates = tmp_path / "logbooks" / "templates"
+    templates.mkdir(parents=True)
+    (templates / "greet.md").write_text(TEMPLATE)
+    engine = Engine(outlives=True)
+
+    def use(tool: str, **arguments: Any) -> Told:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        return call(ws, tool, arguments, Caller("test"))
+
+    yield use
+    engine.close()
+
+
+def next_calls(told: Told, new: str) -> list[tuple[str, dict[str, Any]]]:
+    """What stands under `next:`, with `new` for what is to be filled in."""
+    found = re.findall(r"^  \d\. [^:]+: (\w+)(\(.*\))$", told.text, re.MULTILINE)
+    out = []
+    for name, arguments in found:
+        tree = ast.parse(f"f{arguments.replace('…', repr(new))}", mode="eval").body
+        assert isinstance(tree, ast.Call)
+        out.append((name, {str(k.arg): ast.literal_eval(k.value) for k in tree.keywords}))
+    return out
+
+
+def test_a_place_in_the_answer_of_a_run_is_that_of_the_notebook(use: Use, tmp_path: Path) -> None:
+    told = use("notebook_execute", path="t.py", parameters={"n": 2})
+    assert "cell 1 (" in told.text
+    assert "boom" in told.text
+    run = re.findall(r"run (\S+) of", told.text)[0]
+    assert '"boom": failed' in use("run_show", run=run, cell=1).text
+    assert not use("notebook_edit", path="t.py", cell_index=1, new_source="print(n)").failed
+    assert "precious = 42" in (tmp_path / "t.py").read_text()
+    assert not use("notebook_execute", path="t.py", parameters={"n": 2}, resume=run).failed
+
+
+def test_given_values_that_fail_are_no_cell_of_the_notebook(use: Use, tmp_path: Path) -> None:
+    text = 'import os\n\n# %% tags=["parameters"]\nhome = None\n\n# %%\nprint(home)\n'
+    (tmp_path / "t.py").write_text(text)
+    told = use("notebook_execute", path="t.py", parameters={"home": "x"})
+    assert not told.failed
+    assert "cell 2 (" in told.text
+
+
+@pytest.mark.parametrize("path", ["t.py", "greet"])
+def test_a_failed_run_is_mended_and_goes_on(use: Use, path: str) -> None:
+    given = {"n": 2} if path == "t.py" else {"name": "Ada"}
+    told = use("notebook_execute", path=path, parameters=given)
+    assert told.failed
+    edit, again = next_calls(told, "print('mended')")
+    assert edit[0] == "notebook_edit"
+    done = use(edit[0], **edit[1])
+    assert not done.failed, done.text
+    done = use(again[0], **again[1])
+    assert not done.failed, done.text
+    assert "mended" in done.text
+
+
+def test_a_change_for_this_run_that_fails_is_given_anew(use: Use, tmp_path: Path) -> None:
+    changes = [
+        {"step": "boom", "source": "print('no division')", "reason": "to see the rest"},
+        {"step": "keep", "source": "1 / 0", "reason": "a try"},
+    ]
+    told = use("notebook_execute", path="t.py", changes=changes)
+    assert told.failed
+    (again,) = next_calls(told, "print('better')")
+    assert [one["source"] for one in again[1]["changes"]] == [
+        "print('no division')",
+        "print('better')",
+    ]
+    done = use(again[0], **again[1])
+    assert not done.failed, done.text
+    assert "better" in done.text
+    assert (tmp_path / "t.py").read_text() == TASK
