@@ -66,6 +66,14 @@ def test_a_task_that_ends_itself_with_a_status(fail: Fail) -> None:
     assert "%tb" not in text
 
 
+@pytest.mark.parametrize("text", ["raise RuntimeError('no')", "return self.__str__()"])
+def test_an_error_whose_text_cannot_be_had_is_told_by_its_name(fail: Fail, text: str) -> None:
+    bad = f"class Bad(Exception):\n    def __str__(self):\n        {text}"
+    told = fail(f"{bad}\nx = 1\nraise Bad()")
+    assert 'error, line 5: "Bad"\n' in told
+    assert "| > 5  raise Bad()" in told
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="has no groups of errors")
 def test_a_group_of_errors(fail: Fail) -> None:
     text = fail(

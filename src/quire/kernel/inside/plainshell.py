@@ -11,16 +11,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Any as AnyTrait
 
 
-def _encoded(data: dict[str, Any]) -> dict[str, Any]:
-    """Images travel as base64 text."""
-    from base64 import b64encode
-
-    return {
-        mime: b64encode(value).decode() if isinstance(value, bytes) else value
-        for mime, value in data.items()
-    }
-
-
 class PlainHook(DisplayHook):  # type: ignore[misc]
     session = AnyTrait()
     pub_socket = AnyTrait()
@@ -33,7 +23,7 @@ class PlainHook(DisplayHook):  # type: ignore[misc]
         self.msg["content"]["execution_count"] = self.prompt_count
 
     def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
-        self.msg["content"]["data"] = _encoded(format_dict)
+        self.msg["content"]["data"] = format_dict
         self.msg["content"]["metadata"] = md_dict or {}
 
     def finish_displayhook(self) -> None:
@@ -60,7 +50,7 @@ class PlainPublisher(DisplayPublisher):  # type: ignore[misc]
         sys.stdout.flush()
         sys.stderr.flush()
         content = {
-            "data": _encoded(data),
+            "data": data,
             "metadata": metadata or {},
             "transient": transient or {},
         }

@@ -33,6 +33,12 @@ def instead(error: BaseException | None, shell: Any) -> dict[str, Any]:
     return {}
 
 
+def at_least(error: BaseException, shell: Any) -> tuple[type, str, list[str]]:
+    """Kind, text and traceback of an error that IPython could not show."""
+    lines = list(told(error, getattr(shell.compile, "_filename_map", {}).get))
+    return type(error), _said(error).partition(": ")[2], lines
+
+
 def is_untold(error: BaseException | None) -> bool:
     return isinstance(error, (SystemExit, _GROUP)) or _came_of(error) is not None
 

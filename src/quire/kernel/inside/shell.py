@@ -15,7 +15,7 @@ import warnings
 import zlib
 from typing import Any
 
-from . import tracebacks
+from . import raised, tracebacks
 from .streams import Channel
 
 SCRIPT_ENDS = 1.0  # seconds for the thread that saw the end of a script to end itself
@@ -84,8 +84,13 @@ def make_shell() -> Any:
         # sys.exit(0) ends a task well: there is no error to show.
         error = sys.exc_info()[1]
         if not (isinstance(error, SystemExit) and error.code in (None, 0, False)):
-            with tracebacks.remembering(self.InteractiveTB):
-                base.showtraceback(self, *args, **kwargs)
+            try:
+                with tracebacks.remembering(self.InteractiveTB):
+                    base.showtraceback(self, *args, **kwargs)
+            except BaseException:
+                if error is None:
+                    raise
+                self._showtraceback(*raised.at_least(error, self))
 
     def _format_exception_for_storage(self: Any, *args: Any, **kwargs: Any) -> Any:
         # IPython formats it once more, for its history.

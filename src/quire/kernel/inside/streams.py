@@ -8,10 +8,13 @@ come out in the order in which they were written.
 from __future__ import annotations
 
 import array
+import binascii
 import contextlib
+import datetime
 import fcntl
 import io
 import json
+import numbers
 import os
 import socket
 import termios
@@ -25,6 +28,19 @@ FREE_SENDS = 8  # lines of a cell that are sent one by one before they are gathe
 GATHER = 0.02  # seconds for which lines are gathered after that
 # How long to look for the next cell before going to sleep: being woken takes longer than this.
 EAGER = 0.0002 if (os.cpu_count() or 1) > 1 else 0.0
+
+
+def _as_json(value: Any) -> Any:
+    """As Jupyter has it: pictures are bytes and travel as base64."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return binascii.b2a_base64(value, newline=False).decode()
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    if isinstance(value, Iterable):
+        return list(value)
+    if isinstance(value, numbers.Real):
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    return str(value)
 
 
 class Channel:
@@ -53,7 +69,7 @@ class Channel:
                 message["area"] = self.area
             if self.pipes_hold_text():
                 message["drain"] = True
-            line = json.dumps(message, default=str).encode() + b"\n"
+            line = json.dumps(message, default=_as_json).encode() + b"\n"
             if fd is not None:
                 socket.send_fds(self.sock, [line[:1]], [fd])
                 line = line[1:]
