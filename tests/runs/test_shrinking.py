@@ -11,7 +11,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image, ImageDraw
+from PIL import Image, ImageChops, ImageDraw, ImageOps, ImageStat
 
 from quire.runs import shrinking
 from quire.runs.events import ResultGlued
@@ -166,6 +166,37 @@ def test_a_truncated_one_is_named_not_shown() -> None:
     made = shrink("image/png", base64.b64encode(whole[: len(whole) // 2]).decode(), 1_200)
     assert made.payload == ""
     assert made.why.startswith("it could not be read")
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_a_small_one_that_is_broken_is_not_handed_on(kind: str) -> None:
+    mime = f"image/{kind.lower()}"
+    whole = base64.b64decode(encoded(Image.effect_noise((300, 200), 50).convert("RGB"), kind))
+    half = base64.b64encode(whole[: len(whole) // 2]).decode()
+    assert shrink(mime, half, 1_200).why == "it is broken"
+    assert shrink(mime, base64.b64encode(whole).decode(), 1_200).why == ""
+
+
+def test_a_png_with_a_wrong_byte_is_not_handed_on() -> None:
+    data = bytearray(base64.b64decode(encoded(Image.new("RGB", (300, 200), "red"), "PNG")))
+    data[len(data) // 2] ^= 1
+    assert shrink("image/png", base64.b64encode(data).decode(), 1_200).why == "it is broken"
+
+
+@pytest.mark.parametrize("held", range(1, 9))
+def test_a_photograph_is_shown_as_the_camera_was_held(held: int) -> None:
+    picture = Image.new("RGB", (2_400, 1_600), "white")
+    picture.paste("black", (0, 0, 1_200, 800))
+    exif = Image.Exif()
+    exif[shrinking.ORIENTATION] = held
+    out = io.BytesIO()
+    picture.save(out, "JPEG", exif=exif)
+    payload = base64.b64encode(out.getvalue()).decode()
+    shown = opened(shrink("image/jpeg", payload, 1_200).payload)
+    upright = ImageOps.exif_transpose(Image.open(out)).resize(shown.size)
+    assert shown.size == ((1_200, 800) if held < 5 else (800, 1_200))
+    difference = ImageChops.difference(shown.convert("L"), upright.convert("L"))
+    assert ImageStat.Stat(difference).mean[0] < 3
 
 
 @given(st.binary(max_size=200), st.sampled_from(["image/png", "image/jpeg", "image/webp", "x/y"]))

@@ -23,6 +23,7 @@ PIXELS = 60_000_000  # that are decoded at most
 BYTES = 1_500_000  # of a picture that is handed over
 STRIP = 64  # rows of what is made
 SAMPLED = 16  # rows in one piece of a sample
+ORIENTATION = 0x0112  # what EXIF calls it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def shrink(mime: str, payload: str, side: int) -> Shrunk:
         return _none(mime, (0, 0), "it is broken")
     width, height = size
     if max(width, height) <= side and len(data) <= BYTES:
+        if not is_whole(mime, data):
+            return _none(mime, size, "it is broken")
         return Shrunk(mime, payload, width, height, size)
     if width * height > PIXELS:
         return _none(mime, size, f"it has more than {PIXELS // 1_000_000} million pixels")
@@ -123,6 +126,33 @@ def dimensions(mime: str, data: bytes) -> tuple[int, int] | None:
     return (width, height) if width > 0 and height > 0 else None
 
 
+def is_whole(mime: str, data: bytes) -> bool:
+    """Whether a picture has its end, and a PNG all that it says it has. Whoever hands one on that
+    is broken may see the whole answer refused."""
+    match mime:
+        case "image/png":
+            return _is_whole_png(data)
+        case "image/jpeg":
+            return data.rstrip(b"\0").endswith(b"\xff\xd9")
+        case "image/gif":
+            return data.endswith(b";")
+        case _:
+            return len(data) >= 8 + int.from_bytes(data[4:8], "little")
+
+
+def _is_whole_png(data: bytes) -> bool:
+    import zlib
+
+    at, kinds = 8, []
+    while at + 12 <= len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 4], "big")
+        if int.from_bytes(data[end : end + 4], "big") != zlib.crc32(data[at + 4 : end]):
+            return False
+        kinds.append(data[at + 4 : at + 8])
+        at = end + 4
+    return b"IDAT" in kinds and kinds[-1] == b"IEND"
+
+
 def _of_jpeg(data: bytes) -> tuple[int, int]:
     at = 2
     while True:
@@ -166,10 +196,30 @@ def _smaller(mime: str, data: bytes, size: tuple[int, int], side: int) -> Shrunk
             # Most of the way in one whole step, which is quick; the filter has little left to do.
             image = _reduced(opened, max(1, max(opened.size) // side))
             image.thumbnail((side, side), Image.Resampling.HAMMING)
+            image = _upright(image, opened)
             kind, made = _encoded(image, mime)
     except Exception as error:  # noqa: BLE001 - a stranger's file may break a decoder in any way
         return _none(mime, size, f"it could not be read: {type(error).__name__}")
     return Shrunk(kind, base64.b64encode(made).decode(), image.width, image.height, size)
+
+
+def _upright(image: Image, taken: Image) -> Image:
+    """As a camera says that it was held: what is made does not say it any more."""
+    from PIL.Image import Transpose
+
+    turns = (
+        Transpose.FLIP_LEFT_RIGHT,
+        Transpose.ROTATE_180,
+        Transpose.FLIP_TOP_BOTTOM,
+        Transpose.TRANSPOSE,
+        Transpose.ROTATE_270,
+        Transpose.TRANSVERSE,
+        Transpose.ROTATE_90,
+    )
+    held = 1
+    with contextlib.suppress(Exception):  # what it says of itself may be as broken as anything
+        held = taken.getexif().get(ORIENTATION, 1)
+    return image.transpose(turns[held - 2]) if held in range(2, 9) else image
 
 
 def _reduced(image: Image, whole: int) -> Image:
