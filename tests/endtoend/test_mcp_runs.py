@@ -319,6 +319,25 @@ def test_missing_parameters_are_asked_for(scratch: Scratch, mode: str) -> None:
     assert asked[0].requested_schema["properties"]["limit"]["description"] == "how many"
 
 
+def test_a_secret_is_not_asked_for_in_a_form(scratch: Scratch) -> None:
+    scratch.write("secret.py", '# %% tags=["parameters"]\napi_token: str\n')
+    asked: list[types.ElicitRequestParams] = []
+
+    async def answer(
+        ctx: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        asked.append(params)
+        return types.ElicitResult(action="accept", content={"api_token": "hunter2hunter2"})
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch, elicitation_callback=answer) as agent:
+            told = await agent.fails("notebook_execute", path="secret.py")
+            assert "api_token is required" in told.text
+
+    asyncio.run(live())
+    assert asked == []
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_who_declines_is_not_asked_twice_and_nothing_runs(scratch: Scratch, mode: str) -> None:
     scratch.write("needs.py", NEEDS)

@@ -90,6 +90,7 @@ def _of_parameter(lack: Lack, given: Mapping[str, Given]) -> Question:
         choices=tuple(map(str, parameter.choices)),
         default=str(parameter.default) if parameter.has_default else None,
         help=parameter.help,
+        secret=is_credential(parameter.name),
     )
 
 
@@ -120,7 +121,8 @@ def _take(
         out.variables[variable.name] = said[variable.name]
     for question in questions:
         # A variable is there so that it is not written down.
-        answer = HIDDEN if question.kind == "variable" else said[question.name]
+        hidden = question.secret or question.kind == "variable"
+        answer = HIDDEN if hidden else said[question.name]
         told = Asked("", question.text, answer, answers.by, question.kind, question.choices, at)
         out.asked.append(told)
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ..workspace import Engine
 
 
+TRIES = 3
+
+
 class FarAsker:
     """Asks whoever is at the other end of the line."""
 
@@ -20,6 +23,23 @@ class FarAsker:
 
     def ask(
         self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
+    ) -> Answers | None:
+        """Not every client keeps to the choices of a form: then it is shown again."""
+        left = TRIES
+        while (answers := self._asked(questions, called_off)) is not None:
+            wrong = _no_choice(questions, answers)
+            if wrong is None:
+                return answers
+            left -= 1
+            if not left:
+                raise Declined(
+                    f"{answers.by} answered {wrong.text!r} with none of the choices",
+                    hint=f"the choices: {', '.join(wrong.choices)}",
+                )
+        return None
+
+    def _asked(
+        self, questions: Sequence[Question], called_off: Callable[[], bool]
     ) -> Answers | None:
         told = self._call.ask([_as_data(question) for question in questions], called_off)
         if told is None:
@@ -34,6 +54,15 @@ class FarAsker:
         if not isinstance(values, list) or len(values) != len(questions):
             return None
         return Answers(tuple(map(str, values)), by)
+
+
+def _no_choice(questions: Sequence[Question], answers: Answers) -> Question | None:
+    """A parameter's value is judged by who knows its type: `2` may be one of the choices 2.0."""
+    for question, value in zip(questions, answers.values, strict=True):
+        judged_here = question.choices and question.kind != "parameter"
+        if judged_here and value not in question.choices:
+            return question
+    return None
 
 
 def _as_data(question: Question) -> dict[str, Any]:

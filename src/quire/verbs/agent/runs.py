@@ -123,7 +123,7 @@ def _follow(ws: Workspace, caller: Caller, run_id: str, seconds: float | None) -
 
 def _tell(ws: Workspace, waited: Waited) -> Told:
     told = tell_found(ws, waited.found, limits=texts.limits(ws))
-    if waited.over:
+    if waited.over or waited.found.record.outcome != "running":  # it may end at this moment
         return told
     return texts.above(f"it is at {plain(str(waited.progress))} and goes on by itself", told)
 
