@@ -228,7 +228,9 @@ TOOLS = (
             "params": _texts("Each such as region=eu"),
             "like": _text("A failed run, or an error: who met it before, and what mended it"),
             "digest": {"type": "boolean", "description": "One page on what happened since then"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+            "limit": {
+                "type": "integer", "minimum": 1, "maximum": 100, "description": "Default 10",
+            },
         },
         (),
         "read",

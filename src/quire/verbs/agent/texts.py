@@ -8,6 +8,7 @@ from ...runs.telling import Limits, Told
 from ...workspace import Workspace
 
 SHOWN = 20
+ROOM = Limits().whole  # characters
 PART = 2_000  # characters that are worth showing of something longer
 
 
@@ -19,7 +20,7 @@ def limits(ws: Workspace) -> Limits:
     return Limits(pictures=ws.config.pictures)
 
 
-def bounded(lines: list[str], rest: str, room: int = Limits().whole) -> str:
+def bounded(lines: list[str], rest: str, room: int = ROOM) -> str:
     """As many as fit; `rest` says how to see the others. Of a very long one, its beginning."""
     room -= len(rest) + 200
     out: list[str] = []
