@@ -71,6 +71,14 @@ def test_the_same_tools_in_other_shapes(shape: str) -> None:
         ("notebook_execute", {"path": "a", "wait": -1}, "wait must be a number of at least 0"),
         ("notebook_execute", {"path": "a", "wait": float("nan")}, "wait must be a number"),
         ("notebook_execute", {"path": "a\0"}, "path holds a NUL"),
+        ("notebook_read", {"path": ""}, "path is empty: give it a value"),
+        ("notebook_read", {"path": "a", "cells": ""}, "cells is empty: give it a value or leave"),
+        ("notebook_edit", {"path": "a", "cell": " ", "delete": True}, "cell is empty: give it a"),
+        ("notebook_edit", {"path": "a", "cell": 1, "expect": ""}, "expect is empty"),
+        ("notebook_session", {"action": "promote", "to": ""}, "to is empty"),
+        ("notebook_session", {"action": "open", "path": "a", "session": ""}, "session is empty"),
+        ("notebook_edit", {"path": "a", "cell": 1, "find": "", "replace": ""}, "find is empty"),
+        ("run_find", {"like": ""}, "like is empty"),
         ("run_find", {"limit": 101}, "limit must be from 1 to 100"),
         ("run_find", {"limit": True}, "limit must be an integer"),
     ],
@@ -80,6 +88,16 @@ def test_what_does_not_fit_is_said(name: str, given: dict[str, Any], said: str) 
         checked(tool(name), given)
     assert said in refused.value.message
     assert refused.value.hint
+
+
+def test_an_empty_text_is_taken_where_it_says_something() -> None:
+    for name, given in (
+        ("notebook_edit", {"path": "a", "cell": 1, "new_source": "", "title": ""}),
+        ("notebook_edit", {"path": "a", "cell": 1, "find": " ", "replace": ""}),
+        ("notebook_pr", {"branch": "a", "title": "b", "description": ""}),
+        ("run_find", {"query": ""}),
+    ):
+        assert checked(tool(name), given) == given
 
 
 def test_a_whole_number_is_an_integer_however_it_is_written() -> None:
