@@ -168,9 +168,9 @@ def cell_of(record: Record, cell: str) -> CellRecord:
         return hits[0]
     if hits:
         raise DocumentError(f"{cell!r} names {len(hits)} cells", hint="use an id or an index")
-    raise DocumentError(
-        f"the run has no cell {cell!r}", hint=f"use an id, a title or 0 to {len(record.cells) - 1}"
-    )
+    last = len(record.cells) - 1
+    hint = f"use an id, a title or 0 to {last}" if record.cells else "the run has no cells"
+    raise DocumentError(f"the run has no cell {cell!r}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def places(document: Document, what: str) -> list[int]:
         if int(start) > last:
             raise DocumentError(
                 f"there are no cells {what}: it has {len(document.cells)}",
-                hint=f"use indexes from 0 to {len(document.cells) - 1}",
+                hint=document.indexes,
             )
         return list(range(int(start), last + 1))
     return [document.find(what)]
