@@ -378,6 +378,24 @@ def test_only_one_cell_with_all_the_room() -> None:
     assert "three" not in text
 
 
+def test_a_cell_without_output_is_told_of_whatever_became_of_the_run() -> None:
+    specs = tuple({"id": f"c{n}", "kind": "code", "source": "x", "title": ""} for n in range(3))
+    failed = CellError("KeyError", "'x'", ("Cell In[2], line 1\n----> 1 x\n", "KeyError: 'x'"))
+    record = fold(
+        [
+            RunStarted(RUN, "u", AT, "tasks/t.py", "T", specs, {}),
+            CellStarted("c0", AT),
+            CellFinished("c0", "ok", AT, 0.1, 1),
+            CellStarted("c1", AT),
+            CellFinished("c1", "failed", AT, 0.1, 2, failed),
+            RunFinished("failed", AT, 0.3, "KeyError: 'x'"),
+        ]
+    )
+    assert tell_run(record, cell="c0").text.endswith("cell 0 (c0): ok, 0.10 s\nit gave out nothing")
+    assert tell_run(record, cell="c2").text.endswith("cell 2 (c2): not run\nit did not run")
+    assert "gave out nothing" not in tell_run(record, cell="c1").text
+
+
 def test_many_cells_are_told_at_both_ends() -> None:
     text = tell_run(ran(*([stream(f"this is {n}\n")] for n in range(500)))).text
     assert "| this is 0\n" in text
@@ -618,6 +636,8 @@ def test_a_cell_that_goes_on() -> None:
         answer_of(submitted(1)), session="a", task="t.py", epoch=1, running=True
     ).text
     assert "1 cell began; the last goes on" in quiet
+    none = tell_cells(answer_of([]), session="a", task="t.py", epoch=1, running=True).text
+    assert none.startswith('running: session "a", epoch 1; started, and no cell has begun yet')
     assert ", ok" not in quiet
 
 

@@ -103,8 +103,8 @@ def tell_run(
     for other in teller.some(others):
         page.say(_cell_line(other, indexes[other.id]))
         teller.outputs(other)
-    if cell and bad is None and not others:
-        page.say("that cell gave out nothing")
+    if cell and not others and (bad is None or bad.id != cell):
+        _silent(page, next(one for one in record.cells if one.id == cell), indexes[cell])
     return Told(page.text(limits.whole), teller.pictures, record.outcome in STOPPED)
 
 
@@ -170,6 +170,15 @@ def _failure(page: Page, teller: Teller, cell: CellRecord, ran: Mapping[int, Ran
 
 def _speaks(cell: CellRecord) -> bool:
     return cell.kind == "code" and bool(cell.outputs)
+
+
+def _silent(page: Page, cell: CellRecord, index: int) -> None:
+    """Somebody asked for it, and there is nothing to be told: of a run that failed elsewhere too."""
+    page.say(_cell_line(cell, index))
+    if cell.kind != "code":
+        page.say("it is text")
+    else:
+        page.say("it did not run" if cell.status == "not run" else "it gave out nothing")
 
 
 def _cell_line(cell: CellRecord, index: int | None) -> str:
@@ -288,6 +297,8 @@ def tell_cells(
     ran = len(answer.cells)
     begun = "began; the last goes on" if running else "ran"
     many = "" if ran == 1 and not running else f"; {ran} {'cell' if ran == 1 else 'cells'} {begun}"
+    if running and not ran:
+        many = "; started, and no cell has begun yet"
     page.say(f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}{many}")
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
