@@ -35,6 +35,7 @@ from quire.runs.quoting import EXPLAINED, MARK
 from quire.runs.record import CellRecord, Record, fold
 from quire.runs.steps import as_command
 from quire.runs.telling import Limits, StaleCell, tell_cells, tell_run
+from quire.runs.told_results import value_text
 from runs.made_records import AT, made, shown, stream
 
 OUR_LINES = re.compile(r"^(?!\| )", re.MULTILINE)
@@ -251,6 +252,25 @@ def test_results_by_name_and_tables_by_their_first_rows() -> None:
     alone = tell_run(made(results=results), result="sales").text
     assert "row 99" in alone
     assert len(alone) <= Limits().whole
+
+
+def test_what_a_table_is_short_of_is_in_its_lines() -> None:
+    table = {"columns": ["n", "text"], "rows": [[1, "x" * 70]], "total": 1}
+    record = made(results=(ResultGlued("c0", "sales", "table", table),))
+    alone = tell_run(record, result="sales").text
+    said = f'in full: run_show(run="{record.run_id}", result="sales", lines="1-")'
+    assert f'table "sales": 1 of 1 rows; values are cut short, {said}' in alone
+    assert f"| 1 | {'x' * 59}…" in alone
+    assert value_text(record.results["sales"]) == f"n | text\n1 | {'x' * 70}"
+
+
+def test_a_long_display_that_was_glued_is_read_by_its_lines() -> None:
+    bundle = {"text/plain": "\n".join(f"line {n}" for n in range(9_000))}
+    record = made(results=(ResultGlued("c0", "shown", "display", bundle),))
+    alone = tell_run(record, result="shown").text
+    found = re.search(r'omitted; read them: run_show\(.*, result="shown", lines="(\d+)-', alone)
+    assert found is not None
+    assert value_text(record.results["shown"]).split("\n")[int(found[1]) - 1] not in alone
 
 
 IPYTHON = (

@@ -20,7 +20,7 @@ from .shrinking import shrink
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Shrink, Teller
 from .told_failure import MESSAGE, Ran, tell_failure
-from .told_results import tell_results
+from .told_results import as_shown, tell_result, tell_results
 
 __all__ = ["Limits", "Picture", "StaleCell", "Told", "replacement", "tell_cells", "tell_run"]
 
@@ -61,20 +61,20 @@ def tell_run(
     `taken_up` is the run that goes on with one that waited. `resumable`: its states are there.
     """
     limits = limits or Limits()
-    if cell:
+    if cell or result:
         limits = limits.for_one_cell()
     page = Page()
-    teller = Teller(page, limits, say, {"run": record.run_id}, places)
+    asking = {"run": record.run_id, **({"result": result} if result else {})}
+    teller = Teller(page, limits, say, asking, places)
     _head(page, record, notebook, say)
     page.say(EXPLAINED)
     if result:
         one = record.results[result]
-        if one.kind == "display" and isinstance(one.value, Mapping):
+        if (shown := as_shown(one)) is not None:
             page.say(f"result {inline(result)}:")
-            shown = {"output_type": "display_data", "data": one.value, "metadata": {}}
-            teller.outputs(CellRecord(one.cell, "code", "", outputs=(shown,)))
+            teller.outputs(shown)
         else:
-            tell_results(page, {result: one}, teller.asking, limits, alone=True)
+            tell_result(page, one, teller.asking, limits)
         return Told(page.text(limits.whole), teller.pictures)
     if not cell:
         tell_results(page, record.results, teller.asking, limits)
@@ -173,7 +173,7 @@ def _speaks(cell: CellRecord) -> bool:
 
 
 def _silent(page: Page, cell: CellRecord, index: int) -> None:
-    """Somebody asked for it, and there is nothing to be told: of a run that failed elsewhere too."""
+    """Somebody asked for it, and there is nothing to be told, also where the run failed."""
     page.say(_cell_line(cell, index))
     if cell.kind != "code":
         page.say("it is text")

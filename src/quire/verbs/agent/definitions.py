@@ -240,7 +240,7 @@ TOOLS = (
     Tool(
         "run_show",
         "A run: outcome, results, failure, outputs (head and tail). With cell and lines: those "
-        "lines of a stream. With result: that value in full.",
+        "lines of a stream. With result: that value, or lines of it.",
         {
             "run": _RUN,
             "cell": {**_CELL, "description": "Only this one"},
