@@ -106,7 +106,11 @@ TOOLS = (
     Tool(
         "notebook_read",
         "Show cells with ids, parameters, lint findings, and what open sessions hold.",
-        {"path": _PATH, "cells": _text("Such as 3-7; default all")},
+        {
+            "path": _PATH,
+            "cells": _text("Such as 3-7; default all"),
+            "lines": _text("Of one cell, such as 100-250"),
+        },
         ("path",),
         "read",
         read_only=True,
