@@ -67,7 +67,8 @@ def test_only_a_whole_token_opens(served: Served, secret: str) -> None:
         refused = post(served, text)
         assert refused.status_code == 401, text
         assert refused.headers["WWW-Authenticate"] == "Bearer"
-        assert "quire token create" in refused.json()["error"]["hint"]
+        # As a whole: without a scope the command is refused.
+        assert "quire token create --agent NAME --scope " in refused.json()["error"]["hint"]
     basic = post(served, None, Authorization=f"Basic {secret}")
     assert basic.status_code == 401
 

@@ -360,6 +360,23 @@ def test_who_declines_is_not_asked_twice_and_nothing_runs(scratch: Scratch, mode
     assert times == 1
 
 
+def test_what_a_form_was_sent_without_is_named(scratch: Scratch) -> None:
+    scratch.write("needs.py", NEEDS)
+
+    async def half(
+        ctx: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"region": "eu"})
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch, elicitation_callback=half) as agent:
+            told = await agent.fails("notebook_execute", path="needs.py")
+            assert "sent the form without limit\n" in told.text
+            assert " and declined" not in told.text
+
+    asyncio.run(live())
+
+
 def test_a_client_that_cannot_show_the_form_after_all_is_told_what_is_missing(
     scratch: Scratch,
 ) -> None:

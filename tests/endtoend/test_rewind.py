@@ -288,8 +288,9 @@ def test_a_cell_that_has_not_run(live: Live) -> None:
     live.ran(name, "0")
     with pytest.raises(UsageError, match="has not run in this session"):
         live.rewind(name, "1")
-    with pytest.raises(UsageError, match="no way back to before execution 9"):
+    with pytest.raises(UsageError, match="there is no execution #9") as refused:
         live.rewind(name, "#9")
+    assert refused.value.hint.startswith("the last that stand: #1 (")
 
 
 def test_the_answer_says_what_is_not_undone(scratch: Scratch) -> None:

@@ -35,6 +35,7 @@ from quire.runs.quoting import EXPLAINED, MARK
 from quire.runs.record import CellRecord, Record, fold
 from quire.runs.steps import as_command
 from quire.runs.telling import Limits, StaleCell, tell_cells, tell_run
+from quire.runs.told_results import value_text
 from runs.made_records import AT, made, shown, stream
 
 OUR_LINES = re.compile(r"^(?!\| )", re.MULTILINE)
@@ -253,6 +254,25 @@ def test_results_by_name_and_tables_by_their_first_rows() -> None:
     assert len(alone) <= Limits().whole
 
 
+def test_what_a_table_is_short_of_is_in_its_lines() -> None:
+    table = {"columns": ["n", "text"], "rows": [[1, "x" * 70]], "total": 1}
+    record = made(results=(ResultGlued("c0", "sales", "table", table),))
+    alone = tell_run(record, result="sales").text
+    said = f'in full: run_show(run="{record.run_id}", result="sales", lines="1-")'
+    assert f'table "sales": 1 of 1 rows; values are cut short, {said}' in alone
+    assert f"| 1 | {'x' * 59}…" in alone
+    assert value_text(record.results["sales"]) == f"n | text\n1 | {'x' * 70}"
+
+
+def test_a_long_display_that_was_glued_is_read_by_its_lines() -> None:
+    bundle = {"text/plain": "\n".join(f"line {n}" for n in range(9_000))}
+    record = made(results=(ResultGlued("c0", "shown", "display", bundle),))
+    alone = tell_run(record, result="shown").text
+    found = re.search(r'omitted; read them: run_show\(.*, result="shown", lines="(\d+)-', alone)
+    assert found is not None
+    assert value_text(record.results["shown"]).split("\n")[int(found[1]) - 1] not in alone
+
+
 IPYTHON = (
     "-----------------------------------------------------------------",
     "ZeroDivisionError                         Traceback (most recent call last)",
@@ -376,6 +396,24 @@ def test_only_one_cell_with_all_the_room() -> None:
     assert text.count("x" * 90) == 150
     assert "one" not in text
     assert "three" not in text
+
+
+def test_a_cell_without_output_is_told_of_whatever_became_of_the_run() -> None:
+    specs = tuple({"id": f"c{n}", "kind": "code", "source": "x", "title": ""} for n in range(3))
+    failed = CellError("KeyError", "'x'", ("Cell In[2], line 1\n----> 1 x\n", "KeyError: 'x'"))
+    record = fold(
+        [
+            RunStarted(RUN, "u", AT, "tasks/t.py", "T", specs, {}),
+            CellStarted("c0", AT),
+            CellFinished("c0", "ok", AT, 0.1, 1),
+            CellStarted("c1", AT),
+            CellFinished("c1", "failed", AT, 0.1, 2, failed),
+            RunFinished("failed", AT, 0.3, "KeyError: 'x'"),
+        ]
+    )
+    assert tell_run(record, cell="c0").text.endswith("cell 0 (c0): ok, 0.10 s\nit gave out nothing")
+    assert tell_run(record, cell="c2").text.endswith("cell 2 (c2): not run\nit did not run")
+    assert "gave out nothing" not in tell_run(record, cell="c1").text
 
 
 def test_many_cells_are_told_at_both_ends() -> None:
@@ -618,6 +656,8 @@ def test_a_cell_that_goes_on() -> None:
         answer_of(submitted(1)), session="a", task="t.py", epoch=1, running=True
     ).text
     assert "1 cell began; the last goes on" in quiet
+    none = tell_cells(answer_of([]), session="a", task="t.py", epoch=1, running=True).text
+    assert none.startswith('running: session "a", epoch 1; started, and no cell has begun yet')
     assert ", ok" not in quiet
 
 

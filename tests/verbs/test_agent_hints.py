@@ -19,8 +19,11 @@ from quire.runs.rephrasing import (
     for_tools,
     hint_for_tools,
 )
+from quire.verbs.agent.call import call as use
+from quire.verbs.agent.caller import Caller
 from quire.verbs.agent.definitions import BY_NAME, TOOLS
 from quire.views import cli
+from quire.workspace import Workspace
 
 SOURCES = Path(quire.__file__).parent
 
@@ -51,17 +54,31 @@ SOURCES = Path(quire.__file__).parent
             "with the secret: notebook_execute(path=…, parameters=…)",
         ),
         ("quire exec NAME 3-7", 'notebook_session(action="exec", session=…, cells="3-7")'),
-        ("git switch -c NAME, or name one: --branch", "git switch -c NAME, or name one: branch"),
+        (
+            "git switch -c NAME, or name one: --branch",
+            "in a shell: git switch -c NAME, or name one: branch",
+        ),
+        (
+            "quire edit a.py 0 --before --source …",
+            'notebook_edit(path="a.py", cell="0", insert="before", new_source=…)',
+        ),
         # What no tool does is for a shell, and says so.
         ("quire verify 2026 says more", "in a shell: quire verify 2026 says more"),
         ("and `quire resume` takes it up", "and in a shell: `quire resume` takes it up"),
         ("in a shell: quire init", "in a shell: quire init"),
         ("quire commit a.py --no-verify", "in a shell: quire commit a.py --no-verify"),
         ("give --python a path", "in a shell: give --python a path"),
-        # What is another program's stays as it is.
-        ("git fetch --all, then look again", "git fetch --all, then look again"),
-        ("finish it first: git rebase --continue", "finish it first: git rebase --continue"),
-        ("pip install 'quire[pictures]'", "pip install 'quire[pictures]'"),
+        # What is another program's is for a shell too.
+        ("git branch lists them", "in a shell: git branch lists them"),
+        ("git fetch --all, then look again", "in a shell: git fetch --all, then look again"),
+        (
+            "finish it first: git rebase --continue",
+            "finish it first: in a shell: git rebase --continue",
+        ),
+        ("git fetch; git branch lists them", "in a shell: git fetch; git branch lists them"),
+        ("pip install 'quire[pictures]'", "in a shell: pip install 'quire[pictures]'"),
+        ("name one that git does not know", "name one that git does not know"),
+        ("install git 2.38 or newer", "install git 2.38 or newer"),
     ],
 )
 def test_a_hint_in_the_words_of_tools(hint: str, said: str) -> None:
@@ -154,3 +171,39 @@ def test_prose_is_not_taken_for_a_command() -> None:
     assert for_tools("it runs quire's own tests, and quire.toml") == (
         "it runs quire's own tests, and quire.toml"
     )
+
+
+@pytest.mark.parametrize(
+    ("wish", "hint"),
+    [
+        ({}, "give new_source, kind, title or tags, or find and replace, or delete"),
+        ({"insert": "after"}, "give the text of the cell: new_source"),
+        ({"insert": "after", "title": "x"}, "give the text of the cell: new_source"),
+        ({"replace": "2"}, "find"),
+        ({"find": "1"}, "replace"),
+    ],
+)
+def test_what_an_edit_lacks_is_named_as_the_tool_has_it(
+    tmp_path: Path, wish: dict[str, str], hint: str
+) -> None:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "a.py").write_text("# %%\n1\n")
+    ws = Workspace(tmp_path, cwd=tmp_path)
+    told = use(ws, "notebook_edit", {"path": "a.py", "cell": 0, **wish}, Caller())
+    assert told.text.endswith(f"\nhint: {hint}")
+
+
+def test_what_works_in_a_notebook_without_cells_is_said(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "a.py").write_text("")
+    ws = Workspace(tmp_path, cwd=tmp_path)
+
+    def edit(**wish: object) -> str:
+        return use(ws, "notebook_edit", {"path": "a.py", **wish}, Caller()).text
+
+    told = edit(cell=0, new_source="1")
+    assert told.endswith('notebook_edit(path=…, cell="0", insert="before", new_source=…)')
+    assert "edited a.py: cell 0 is now" in edit(cell="0", insert="before", new_source="1")
+    (tmp_path / "a.py").write_text("")
+    told = use(ws, "notebook_read", {"path": "a.py", "cells": "0-"}, Caller()).text
+    assert told.endswith("hint: it has no cells yet")

@@ -58,6 +58,49 @@ def test_by_results_and_parameters(ws: Workspace) -> None:
         assert call(ws, "run_find", wrong, Caller()).failed
 
 
+def test_a_run_that_goes_on_is_known_by_its_notebook(ws: Workspace) -> None:
+    """Its first one: the index has nothing of the notebook yet."""
+    (ws.root / "long.py").write_text("# %%\n1\n\n# %%\n2\n")
+    execution = NotebookExecutor("long.py", workspace=ws)
+    events = iter(execution)
+    next(events)
+    line = f"{execution.run_id}  running  long.py"
+    assert asked(ws, path="long.py") == line
+    assert asked(ws) == line
+    assert asked(ws, path="long.py", since="1h") == line
+    assert asked(ws, path="long.py", since="2999-01-01") == "no such run"
+    assert asked(ws, path="long.py", outcome="failed") == "no such run"
+    assert asked(ws, path="long.py", digest=True) == "no such run"
+    other = call(ws, "run_find", {"path": "lnog.py"}, Caller())
+    assert "did you mean long.py?" in other.text
+    list(events)
+    assert f"{execution.run_id}  ok  " in asked(ws, path="long.py")
+    assert asked(ws).count(execution.run_id) == 1
+
+
+def test_more_than_were_asked_for_are_counted_with_the_call_that_shows_them(ws: Workspace) -> None:
+    known = [ran(ws, MENDED) for _ in range(3)]
+    told = asked(ws, path="users.py", limit=2)
+    assert told.endswith('\n… 1 more: run_find(path="users.py", limit=3)')
+    assert known[0] not in told
+    assert "more" not in asked(ws, limit=3)
+    # How many have some of the words takes reading them.
+    assert asked(ws, query="ada", limit=2).endswith(
+        '\n… there are more: run_find(query="ada", limit=4)'
+    )
+    failed = [ran(ws, BROKEN) for _ in range(3)]
+    told = asked(ws, like=failed[0], limit=1)
+    assert told.endswith(f'\n… there are more: run_find(like="{failed[0]}", limit=2)')
+
+
+def test_that_nothing_has_run_is_said_where_it_is_so(ws: Workspace) -> None:
+    asked_for = {"results": ["score>3"]}
+    assert call(ws, "run_find", asked_for, Caller()).text.endswith("hint: nothing has run yet")
+    ran(ws, MENDED)
+    told = call(ws, "run_find", asked_for, Caller()).text
+    assert told.endswith("hint: no run has a result that can be compared")
+
+
 def test_a_file_s_name_is_no_line_of_ours(ws: Workspace) -> None:
     name = "a.py by root: no such run.py"
     (ws.root / name).write_text("1\n")

@@ -67,6 +67,24 @@ def test_a_long_promotion_goes_on_by_itself(do: Do, tmp_path: Path) -> None:
     assert "b.py is already there" in do("promote", to="b.py", wait=0).text
 
 
+def test_what_holds_only_in_the_session_says_how_to_go_on(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("# %% use\nprint(x)\n")
+    do("exec", code="x = 1")
+    do("exec", cells="all")
+    (tmp_path / "b.py").write_text("")
+    told = do("promote", to="b.py", force=True)
+    assert told.failed
+    assert told.text.startswith('not written: "cell 0 (use) ran in the session but fails')
+    rows = told.text.split("\n")[1:]
+    assert [re.sub(r'run="[^"]+"', 'run="ID"', row) for row in rows] == [
+        "next:",
+        '  1. see the clean run: run_show(run="ID")',
+        '  2. mend the notebook: notebook_edit(path="a.py", cell=…, new_source=…)',
+        '  3. run what is stale then: notebook_session(action="exec", session="a", cells="stale")',
+        '  4. try again: notebook_session(action="promote", session="a", to="b.py", force=true)',
+    ]
+
+
 def test_what_is_refused_opens_no_session(do: Do) -> None:
     assert "no cell has the id or title 'nope'" in do("exec", cells="nope").text
     assert "cell_timeout must be above 0" in do("exec", code="1", cell_timeout=0).text

@@ -19,6 +19,7 @@ from quire.runs.logbook_reading import kept, loads
 from quire.runs.record import Record
 from quire.verbs import resume as taking_up
 from quire.verbs.changes import Asked as Change
+from quire.verbs.init import SHIPPED
 from quire.verbs.planning import Errand
 from quire.verbs.replay import replay
 from quire.verbs.run import NotebookExecutor, drained
@@ -499,3 +500,13 @@ def test_what_a_step_called_stands_under_it(root: Path) -> None:
     assert '> - terminal(command="ls"): refused: terminal() is not allowed' in text
     assert text.count("Tool calls:") == 1
     assert dumps(record).text == text
+
+
+def test_the_template_for_building_takes_a_folder_for_no_module(root: Path) -> None:
+    name = "build_code.md"
+    shutil.copy(SHIPPED / "logbooks" / name, root / "logbooks" / "templates" / name)
+    (root / "code" / "data.py").mkdir(parents=True)
+    (root / "code" / "real.py").write_text("x = 1\n")
+    record = run(workspace(root), "build_code", goal="Sums", package="code", checks="true")
+    assert record.outcome == "ok", record.error
+    assert record.results["architecture"].value["modules"] == 1

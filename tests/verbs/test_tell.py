@@ -67,5 +67,54 @@ def test_what_cannot_be_told(scratch: Scratch) -> None:
         tell(ws, run, cell="a", stream="../../etc/passwd")
     with pytest.raises(UsageError, match="no result 'r'"):
         tell(ws, run, result="r")
-    with pytest.raises(UsageError, match="of a stream of a cell"):
+    with pytest.raises(UsageError, match="of a stream of a cell, or of a result"):
         tell(ws, run, lines="1-2")
+
+
+LARGE = """# %%
+from quire.runtime import glue
+glue("big", list(range(20_000)))
+glue("long", "ab" * 50_000)
+glue("few", [1, 2])
+glue("other", "x" * 400)
+"""
+
+
+def test_a_large_result_is_read_in_parts_by_the_calls_that_are_named(scratch: Scratch) -> None:
+    scratch.write("t.py", LARGE)
+    _, ran = scratch.run("t.py")
+    ws, run = workspace(scratch), ran["run_id"]
+    short = f'in full: run_show(run="{run}", result="big"); so with "long", "other"'
+    assert short in tell(ws, run).text.split("\n")
+    alone = tell(ws, run, result="big").text
+    found = re.search(r'omitted; read them: run_show\(.*, result="big", lines="(\d+)-\d+"\)', alone)
+    assert found is not None
+    # Read on from there to the end: no number is missing, and none comes twice.
+    numbers = re.findall(r"^\|   (\d+),?$", alone.partition("\n… ")[0], re.MULTILINE)
+    lines = f"{found[1]}-"
+    while lines:
+        part = tell(ws, run, result="big", lines=lines).text
+        assert len(part) <= 24_000
+        assert part.startswith(
+            f'result "big" of run {run}, lines {int(lines[:-1].split("-")[0]):,} '
+        )
+        numbers += re.findall(r"^\|   (\d+),?$", part, re.MULTILINE)
+        more = re.search(r'read on: run_show\(.*, result="big", lines="(.*)"\)$', part)
+        lines = more[1] if more is not None else ""
+    assert [int(one) for one in numbers] == list(range(20_000))
+
+
+def test_a_long_line_of_a_result_is_read_by_its_characters(scratch: Scratch) -> None:
+    scratch.write("t.py", LARGE)
+    _, ran = scratch.run("t.py")
+    ws, run = workspace(scratch), ran["run_id"]
+    assert 'result="long", lines="1:1")' in tell(ws, run, result="long").text
+    part = tell(ws, run, result="long", lines="1:100001").text
+    assert part.endswith(
+        "characters 100,001 to 100,002 of 100,002\n" + part.split("\n")[1] + '\n| b"'
+    )
+    assert tell(ws, run, result="few", lines="2-3").text.endswith("|   1,\n|   2")
+    with pytest.raises(UsageError, match="a result has no cell"):
+        tell(ws, run, result="few", cell="0", lines="1")
+    with pytest.raises(UsageError, match="no range of lines"):
+        tell(ws, run, result="few", lines="a")

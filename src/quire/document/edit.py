@@ -244,6 +244,9 @@ def find(doc: Document, address: Address, expect: str | None = None) -> int:
     try:
         at = doc.find(address)
     except DocumentError as error:
+        if not doc.cells:
+            hint = "put in the first one: quire edit PATH 0 --before --source …"
+            raise DocumentError(error.message, hint=hint) from None
         if not _looks_like_id(address):
             raise DocumentError(f"{error.message}\n{_listing(doc)}", hint=error.hint) from None
         stem = str(address).partition("-")[0]

@@ -11,6 +11,7 @@ from ..errors import DocumentError
 
 CellKind = Literal["code", "markdown", "raw"]
 Format = Literal["percent", "ipynb", "logbook"]
+NO_CELLS = "it has no cells yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Document:
                         return line.lstrip("#").strip()
         return ""
 
+    @property
+    def indexes(self) -> str:
+        """Those that there are, as a hint."""
+        return f"use an index from 0 to {len(self.cells) - 1}" if self.cells else NO_CELLS
+
     def find(self, address: str | int) -> int:
         """The position of a cell given by id, index or title."""
         if isinstance(address, int) or (address.lstrip("-").isdigit() and len(address) < 6):
@@ -68,7 +74,7 @@ class Document:
                 return index % len(self.cells)
             raise DocumentError(
                 f"there is no cell {index}: the task has {len(self.cells)} cells",
-                hint=f"use an index from 0 to {len(self.cells) - 1}, a cell id or a title",
+                hint=f"{self.indexes}, a cell id or a title" if self.cells else self.indexes,
             )
         by_id = [i for i, cell in enumerate(self.cells) if cell.id == address]
         hits = by_id or [

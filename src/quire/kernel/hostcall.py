@@ -128,8 +128,17 @@ class Line:
             raise Lost(str(error)) from error
         raise Lost("the host went away")
 
-    def reply(self, number: int, values: Sequence[str] | None, by: str, *, declined: bool) -> None:
-        self.send({"answers": number, "values": values, "by": by, "declined": declined})
+    def reply(
+        self,
+        number: int,
+        values: Sequence[str] | None,
+        by: str,
+        *,
+        declined: bool,
+        missing: Sequence[str] = (),
+    ) -> None:
+        told = {"values": values, "by": by, "declined": declined, "missing": list(missing)}
+        self.send({"answers": number, **told})
 
     def send(self, message: Mapping[str, Any]) -> None:
         self._write(json.dumps(message).encode() + b"\n")

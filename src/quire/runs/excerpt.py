@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .quoting import MARK, cleaned, left_out, shortened_line
 
 SHORTEST = 80  # characters of a line that are shown at least
+EACH = 200  # lines that are read at once, when more is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,14 @@ class Excerpt:
             return ""
         characters = f"{self.characters:,} characters"
         return characters if self.lines is None else f"{self.lines:,} lines ({characters})"
+
+    @property
+    def following(self) -> str:
+        """The lines to be asked for, to read on where the head ends."""
+        if not self.lines:  # what is missing is in the middle of a line
+            return f"{self.long or len(self.head)}:1"
+        first = len(self.head) + 1
+        return f"{first}-{first + min(EACH, self.lines) - 1}"
 
     def quoted(self, notice: str) -> str:
         """Marked as the notebook's; `notice` is our own line where something is missing."""

@@ -27,6 +27,7 @@ class As:
     words: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, tuple[str, Any]] = field(default_factory=dict)  # options without a value
 
 
 def _session(action: str, *words: str, **options: str) -> As:
@@ -41,6 +42,7 @@ COMMANDS: Mapping[str, As] = {
         "notebook_edit",
         ("path", "cell"),
         {"source": "new_source", "find": "find", "replace": "replace", "expect": "expect"},
+        flags={"before": ("insert", "before"), "after": ("insert", "after")},
     ),
     "run": As(
         "notebook_execute",
@@ -90,16 +92,22 @@ OPTIONS: Mapping[str, str] = {
     "cell": "cell",
     "cell-timeout": "cell_timeout",
     "code": "code",
+    "delete": "delete",
     "expect": "expect",
+    "find": "find",
     "force": "force",
     "from": "from",
+    "kind": "kind",
     "like": "like",
     "lines": "lines",
     "path": "path",
+    "replace": "replace",
     "resume": "resume",
     "run": "run",
     "since": "since",
+    "source": "new_source",
     "stream": "stream",
+    "tag": "tags",
     "timeout": "timeout",
     "title": "title",
 }
@@ -109,6 +117,11 @@ _OPTION = re.compile(r" +(?:--([a-z][a-z-]+)|-([a-z]))(?![\w-])")
 _WORD = re.compile(r""" +("[^"]*"|'[^']*'|[^-\s`;,()"'](?:[^\s`;,()]*[^\s`;,().:])?)""")
 # What is another program's is left as it is.
 _ALONE = re.compile(r"\b(?:git|pip|uv|jupyter|jupytext) [^;,`]*|(?<![\w-])--([a-z][a-z-]+)")
+# An order to git, and no word about it; what a package manager is to do.
+_THEIRS = re.compile(
+    r"`?\b(?:git (?:add|branch|check-ignore|clone|commit|fetch|init|log|ls-tree|merge|merge-file|"
+    r"push|rebase|remote|rev-parse|show|stash|switch)\b|(?:pip|uv) [a-z]+ )"
+)
 _BREAKS = re.compile("[\x85\u2028\u2029]")  # which some readers take for the end of a line
 _PLACEHOLDER = re.compile(r"[A-Z_]+|…")
 
@@ -134,6 +147,9 @@ def for_tools(text: str) -> str:
 def hint_for_tools(hint: str) -> str:
     """A hint as a whole: one that only a shell can follow says so."""
     said = for_tools(hint)
+    order = _THEIRS.search(said)
+    if order is not None and SHELL not in said[: order.start()]:
+        said = f"{said[: order.start()]}{SHELL}{said[order.start() :]}"
     theirs = [found[1] for found in _ALONE.finditer(said) if found[1]]
     return f"{SHELL}{said}" if theirs and SHELL not in said else said
 
@@ -161,6 +177,10 @@ def _call(text: str, found: re.Match[str], known: As | None) -> tuple[str, int]:
     words = list(known.words)
     while True:
         if option := _OPTION.match(text, end):
+            if option[1] in known.flags:
+                name, given_value = known.flags[option[1]]
+                given[name], end = given_value, option.end()
+                continue
             argument = known.options.get(option[1] or option[2], "")
             if option[2] == "p":  # a parameter: its name, then its value
                 argument, option = "parameters", _WORD.match(text, option.end()) or option

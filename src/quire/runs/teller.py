@@ -17,7 +17,6 @@ from .steps import Doing, Say, Step
 from .told_outputs import Image, Piece, Text, pieces
 
 SHORT = 200  # characters that may be said again
-EACH = 200  # lines of a stream that are read at once, when more is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +145,13 @@ class Teller:
         self.page.say(f"{piece.label}:")
 
         def notice(cut: Excerpt) -> str:
-            if not piece.stream:
+            if piece.stream:
+                asked = {"cell": self._named(cell), "stream": piece.stream}
+            elif "result" in self._asking:
+                asked = {}
+            else:
                 return f"… {cut.omitted} omitted{self.more(cell)}"
-            first = len(cut.head) + 1
-            lines = f"{first}-{first + min(EACH, cut.lines or EACH) - 1}"
-            if not cut.lines:  # what is missing is in the middle of a line
-                lines = f"{cut.long or len(cut.head)}:1"
-            more = self.asking(cell=self._named(cell), stream=piece.stream, lines=lines)
+            more = self.asking(**asked, lines=cut.following)
             return f"… {cut.omitted} omitted; read them: {more}"
 
         self.page.quote(before_cut, self.limits.stream, notice, after=after, whole=whole)

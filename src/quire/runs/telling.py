@@ -21,7 +21,7 @@ from .standing import Standing, standing
 from .steps import Say, Step, as_command, as_tool
 from .teller import Limits, Picture, Places, Shrink, Teller
 from .told_failure import MESSAGE, Ran, tell_failure
-from .told_results import tell_results
+from .told_results import as_shown, tell_result, tell_results
 
 __all__ = ["Limits", "Picture", "StaleCell", "Told", "replacement", "tell_cells", "tell_run"]
 
@@ -65,20 +65,20 @@ def tell_run(
     `stands` says where its cells are in the task, where the record alone does not.
     """
     limits = limits or Limits()
-    if cell:
+    if cell or result:
         limits = limits.for_one_cell()
     page = Page()
-    teller = Teller(page, limits, say, {"run": record.run_id}, places)
+    asking = {"run": record.run_id, **({"result": result} if result else {})}
+    teller = Teller(page, limits, say, asking, places)
     _head(page, record, notebook, say)
     page.say(EXPLAINED)
     if result:
         one = record.results[result]
-        if one.kind == "display" and isinstance(one.value, Mapping):
+        if (shown := as_shown(one)) is not None:
             page.say(f"result {inline(result)}:")
-            shown = {"output_type": "display_data", "data": one.value, "metadata": {}}
-            teller.outputs(CellRecord(one.cell, "code", "", outputs=(shown,)))
+            teller.outputs(shown)
         else:
-            tell_results(page, {result: one}, teller.asking, limits, alone=True)
+            tell_result(page, one, teller.asking, limits)
         return Told(page.text(limits.whole), teller.pictures)
     if not cell:
         tell_results(page, record.results, teller.asking, limits)
@@ -107,8 +107,8 @@ def tell_run(
     for other in teller.some(others):
         page.say(_line_of(other, stands))
         teller.outputs(other)
-    if cell and bad is None and not others:
-        page.say("that cell gave out nothing")
+    if cell and not others and (bad is None or bad.id != cell):
+        _silent(page, next(one for one in record.cells if one.id == cell), stands)
     return Told(page.text(limits.whole), teller.pictures, record.outcome in STOPPED)
 
 
@@ -174,6 +174,15 @@ def _failure(page: Page, teller: Teller, cell: CellRecord, ran: Mapping[int, Ran
 
 def _speaks(cell: CellRecord) -> bool:
     return cell.kind == "code" and bool(cell.outputs)
+
+
+def _silent(page: Page, cell: CellRecord, stands: Mapping[str, Standing]) -> None:
+    """Somebody asked for it, and there is nothing to be told, also where the run failed."""
+    page.say(_line_of(cell, stands))
+    if cell.kind != "code":
+        page.say("it is text")
+    else:
+        page.say("it did not run" if cell.status == "not run" else "it gave out nothing")
 
 
 def _line_of(cell: CellRecord, stands: Mapping[str, Standing]) -> str:
@@ -317,6 +326,8 @@ def tell_cells(
     ran = len(answer.cells)
     begun = "began; the last goes on" if running else "ran"
     many = "" if ran == 1 and not running else f"; {ran} {'cell' if ran == 1 else 'cells'} {begun}"
+    if running and not ran:
+        many = "; started, and no cell has begun yet"
     page.say(f"{summary.worded(status)}: session {inline(session)}, epoch {epoch}{many}")
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)

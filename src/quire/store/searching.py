@@ -344,6 +344,12 @@ def total(con: sqlite3.Connection) -> int:
     return int(con.execute("SELECT count(*) FROM runs").fetchone()[0])
 
 
+def count(con: sqlite3.Connection, filters: Filters) -> int:
+    """Those that are left by what narrows."""
+    conditions, values = _conditions(filters)
+    return int(con.execute(f"SELECT count(*) FROM runs r WHERE {conditions}", values).fetchone()[0])
+
+
 def local(con: sqlite3.Connection) -> int:
     """Those that are only in this folder."""
     return int(con.execute("SELECT count(*) FROM runs WHERE local").fetchone()[0])

@@ -13,6 +13,8 @@ from ..errors import DocumentError, UsageError
 from ..executors.session import Execution
 from ..workspace import LiveSession
 
+NAMED = 10  # executions that a refusal names
+
 
 @dataclass(frozen=True, slots=True)
 class CellState:
@@ -85,7 +87,7 @@ def _range(document: Document, what: str, last: int) -> list[int]:
         if first > final or final > last:
             raise DocumentError(
                 f"there are no cells {what}: the task has {last + 1}",
-                hint=f"use indexes from 0 to {last}",
+                hint=document.indexes,
             )
         return list(range(first, final + 1))
     return [document.find(what)]
@@ -109,8 +111,8 @@ def with_parameters(
 
 
 def order_of(document: Document, executions: list[Execution], target: str) -> int:
-    if target.startswith("#") and target[1:].isdigit():
-        return int(target[1:])
+    if target.startswith("#") and target[1:].isdecimal():
+        return _numbered(executions, target)
     place: int | None = None
     hits = [e for e in executions if target in (e.cell.id, e.cell.title) and target]
     if not hits:
@@ -125,3 +127,14 @@ def order_of(document: Document, executions: list[Execution], target: str) -> in
             hint="`quire session tree` shows the states one can go back to",
         )
     return hits[-1].order
+
+
+def _numbered(executions: list[Execution], target: str) -> int:
+    order = int(target[1:8])  # no session ever runs that much
+    if any(one.order == order for one in executions):
+        return order
+    known = ", ".join(f"#{one.order} ({one.cell.id})" for one in executions[-NAMED:])
+    raise UsageError(
+        f"there is no execution {target} in this session",
+        hint=f"the last that stand: {known}" if known else "nothing has run in it",
+    )

@@ -44,7 +44,8 @@ def digest(
             f"{DIGEST} is about all tasks, the last {KEPT}, up to now", hint="quire digest --write"
         )
     now = now or datetime.now(UTC)
-    narrow = narrowing(task, KEPT if write else since or USUAL, until, (), "", (), (), now)
+    since = KEPT if write else since or USUAL
+    narrow = narrowing(ws, task, since, until, (), "", (), (), now)
 
     def ask(con: Any) -> list[Told]:
         # What is kept here only stays here: the page in the archive goes where the archive goes.

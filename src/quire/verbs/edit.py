@@ -133,6 +133,14 @@ class _Wish:
     everywhere: bool
 
     def check(self) -> None:
+        if self.insert is not None and self.source is None:
+            raise UsageError(
+                "a new cell needs a source", hint="give the text of the cell: --source"
+            )
+        if self.find is not None and self.replace is None:
+            raise UsageError("find and replace go together: replace is missing", hint="--replace")
+        if self.replace is not None and self.find is None:
+            raise UsageError("find and replace go together: find is missing", hint="--find")
         asked = {
             "deleting": self.delete,
             "moving before": self.before is not None,
@@ -145,14 +153,8 @@ class _Wish:
         wanted = [name for name, given in asked.items() if given]
         if len(wanted) != 1:
             said = f"{' and '.join(wanted)} at once" if wanted else "no edit was asked for"
-            raise UsageError(
-                f"one edit at a time: {said}",
-                hint="give a new source, kind, title or tags, or delete, move, or find and replace",
-            )
-        if self.insert is not None and self.source is None:
-            raise UsageError("a new cell needs a source", hint="give the text of the cell")
-        if (self.find is None) != (self.replace is None):
-            raise UsageError("find and replace go together", hint="give both")
+            hint = "give --source, --kind, --title or --tag, or --find and --replace, or --delete"
+            raise UsageError(f"one edit at a time: {said}", hint=hint)
 
     def apply(self, task: Task) -> Edited:
         cell, expect = self.cell, self.expect

@@ -20,6 +20,7 @@ from . import summaries
 from .index import Caught, Progress, catch_up, index_of, silent
 
 OUTCOMES = ("ok", "failed", "timed_out", "cancelled", "died", "paused")
+NEWEST = 200  # runs of this folder that are looked at where the index does not know a task
 T = TypeVar("T")
 
 
@@ -78,6 +79,7 @@ class Hits:
     hits: tuple[Hit, ...]
     searched: int  # runs in the index
     warnings: tuple[str, ...] = ()
+    more: int | None = 0  # that were not asked for; None: some, and nobody has counted them
 
 
 def find(
@@ -97,18 +99,23 @@ def find(
 ) -> Hits:
     """The best first; without words the newest first."""
     asked = queries.parse(query)
-    narrow = narrowing(task, since, until, outcome, who, params, results, now)
-    caught, (rows, searched) = asked_of(
-        ws,
-        lambda con: (searching.search(con, asked, narrow(con), limit), searching.total(con)),
-        progress,
-    )
+    narrow = narrowing(ws, task, since, until, outcome, who, params, results, now)
+
+    def ask(con: Any) -> tuple[list[Row], int, int | None]:
+        filters = narrow(con)
+        rows = searching.search(con, asked, filters, limit + 1)
+        more: int | None = max(0, len(rows) - limit)
+        if more:  # what has some of the words is only counted by reading it
+            more = None if asked.groups else searching.count(con, filters) - limit
+        return rows[:limit], searching.total(con), more
+
+    caught, (rows, searched, more) = asked_of(ws, ask, progress)
 
     def missing(text: str) -> bool:
         return all(text in row.missing for row in rows)
 
     said = (*warnings_of(caught), *queries.odd_fields(asked, missing))
-    return Hits(tuple(hit_of(ws, row) for row in rows), searched, said)
+    return Hits(tuple(hit_of(ws, row) for row in rows), searched, said, more)
 
 
 def asked_of(ws: Workspace, question: Callable[[Any], T], progress: Progress) -> tuple[Caught, T]:
@@ -151,6 +158,7 @@ def warnings_of(caught: Caught) -> tuple[str, ...]:
 
 
 def narrowing(
+    ws: Workspace,
     task: str,
     since: str,
     until: str,
@@ -174,7 +182,7 @@ def narrowing(
 
     def narrow(con: Any) -> Filters:
         return Filters(
-            tasks=_tasks(con, task) if task else None,
+            tasks=_tasks(ws, con, task) if task else None,
             by=_people(con, who) if who else None,
             outcomes=tuple(outcome),
             since=start,
@@ -185,15 +193,19 @@ def narrowing(
     return narrow
 
 
-def _tasks(con: Any, task: str) -> tuple[int, ...]:
-    """By path, by the end of one, or by name with or without its suffix."""
+def _tasks(ws: Workspace, con: Any, task: str) -> tuple[int, ...]:
+    """By path, by the end of one, or by name with or without its suffix. Empty where it has run,
+    and the index has nothing of it yet: its first run goes on, or has just ended."""
     known = searching.names(con, "task")
     wanted = task.removeprefix("./")
     found = [at for name, at in known.items() if name == wanted]
     found = found or [at for name, at in known.items() if _named(name, wanted)]
     if not found:
-        stems = {name.rpartition("/")[2] for name in known}
-        raise UsageError(f"no run has been of a task {task!r}", hint=_near(task, {*known, *stems}))
+        names = {*known, *(ws.runs.summary(one)["task"] for one in ws.runs.ids()[:NEWEST])}
+        if not any(_named(name, wanted) for name in names):
+            stems = {name.rpartition("/")[2] for name in names}
+            hint = _near(task, {*names, *stems}) or "nothing has run yet"
+            raise UsageError(f"no run has been of a task {task!r}", hint=hint)
     return tuple(found)
 
 
@@ -206,7 +218,9 @@ def _people(con: Any, who: str) -> tuple[int, ...]:
     known = searching.names(con, "by")
     found = [at for name, at in known.items() if who.casefold() in name.casefold()]
     if not found:
-        raise UsageError(f"nobody called {who!r} has run anything", hint=_near(who, known))
+        nobody = "no run says who asked for it"
+        hint = _near(who, known) or _none(con, nobody)
+        raise UsageError(f"nobody called {who!r} has run anything", hint=hint)
     return tuple(found)
 
 
@@ -223,7 +237,8 @@ def _value_name(con: Any, one: Comparison) -> int:
                 f"the {what} {one.name!r} is no single value, so it cannot be compared",
                 hint=f"search its text: {one.kind}:{one.name}, or words of it",
             )
-        raise UsageError(f"no run has a {what} {one.name!r}", hint=_near(one.name, known))
+        hint = _near(one.name, known) or _none(con, f"no run has a {what} that can be compared")
+        raise UsageError(f"no run has a {what} {one.name!r}", hint=hint)
     return known[one.name]
 
 
@@ -231,7 +246,12 @@ def _near(name: str, known: Any) -> str:
     near = difflib.get_close_matches(name, known, 3)
     if near:
         return f"did you mean {', '.join(near)}?"
-    return f"there are: {', '.join(sorted(known)[:8])}" if known else "nothing has run yet"
+    return f"there are: {', '.join(sorted(known)[:8])}" if known else ""
+
+
+def _none(con: Any, none: str) -> str:
+    """Why there is not one name to choose from."""
+    return none if searching.total(con) else "nothing has run yet"
 
 
 def hit_of(ws: Workspace, row: Row) -> Hit:

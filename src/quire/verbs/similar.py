@@ -73,7 +73,7 @@ def similar(
 ) -> Similar:
     """Earlier runs that met the same failure: that of a run, or one whose text is given."""
     but, failures, line = _failure(ws, what)
-    narrow = narrowing(task, since, until, (), "", (), (), now)
+    narrow = narrowing(ws, task, since, until, (), "", (), (), now)
 
     def ask(con: Any) -> tuple[str, list[tuple[Row, str, Row | None]]]:
         filters = narrow(con)

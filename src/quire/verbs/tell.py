@@ -12,15 +12,16 @@ from ..document import formats
 from ..document.model import Document
 from ..errors import DocumentError, QuireError, UsageError
 from ..runs.answering import Answered, answer_of
-from ..runs.excerpt import Whole
-from ..runs.quoting import mentioned
-from ..runs.record import CellRecord, Record
+from ..runs.excerpt import Whole, lines_of
+from ..runs.quoting import inline, mentioned
+from ..runs.record import CellRecord, Record, Result
 from ..runs.standing import Standing, needs_the_task, standing
 from ..runs.steps import Say, Step, as_tool
 from ..runs.teller import Limits
 from ..runs.telling import Told, tell_execution, tell_run
 from ..runs.told_lines import FIRST, Lines, asked_lines, tell_lines
 from ..runs.told_outputs import STREAMS, stream_of
+from ..runs.told_results import value_text
 from ..store import journal
 from ..store.runs import RunFolder
 from ..workspace import Workspace
@@ -74,12 +75,17 @@ def tell_found(
             f"the run has no result {result!r}",
             hint=f"it has: {_some(record.results)}",
         )
+    if result and (stream or lines):
+        if stream or cell:
+            raise UsageError("a result has no cell and no stream", hint="result and lines alone")
+        return _of_result(record, record.results[result], asked_lines(lines), limits, say)
     stands = standing(record, written(found))
     one = cell_of(record, cell, stands) if cell else None
     if stream or lines:
         if one is None:
             raise UsageError(
-                "lines are of a stream of a cell", hint="name the cell: an id, index or title"
+                "lines are of a stream of a cell, or of a result",
+                hint="name the cell, by id, index or title, or the result",
             )
         wanted = asked_lines(lines) if lines else Lines(1, FIRST)
         return _lines(found, one, stream or "stdout", wanted, limits or Limits(), say)
@@ -251,6 +257,22 @@ def _lines(
         return say(Step("show", asked))
 
     return _of_stream(path, cell, stream, wanted, what, limits, more)
+
+
+def _of_result(
+    record: Record, result: Result, wanted: Lines, limits: Limits | None, say: Say
+) -> Told:
+    what = f"result {inline(result.name)} of run {record.run_id}"
+    text = value_text(result)
+    if not text:
+        return Told(f"{what} has no text")
+
+    def more(lines: str) -> str:
+        return say(Step("show", {"run": record.run_id, "result": result.name, "lines": lines}))
+
+    rows = lines_of(text)
+    whole = (limits or Limits()).whole
+    return Told(tell_lines(rows, len(rows), wanted, what=what, limit=whole, more=more))
 
 
 def _of_stream(

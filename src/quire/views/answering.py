@@ -45,6 +45,12 @@ class FarAsker:
         if told is None:
             return None
         by = str(told.get("by") or "the client")
+        missing = told.get("missing")
+        if missing and isinstance(missing, list):
+            raise Declined(
+                f"{by} sent the form without {', '.join(map(str, missing))}",
+                hint="give what is missing as an argument, or ask the person for it",
+            )
         if told.get("declined"):
             raise Declined(
                 f"{by} was asked for {', '.join(q.name or q.text for q in questions)} and declined",

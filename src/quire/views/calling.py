@@ -27,6 +27,7 @@ class Reply:
     values: Sequence[str] | None = None
     by: str = ""
     declined: bool = False
+    missing: tuple[str, ...] = ()  # where the form was sent, and an answer is not in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,13 @@ class ToolCall:
     def _hear(self, line: Line, message: Mapping[str, Any]) -> None:
         if "ask" in message:
             reply = self.ask(message["questions"])
-            line.reply(int(message["ask"]), reply.values, reply.by, declined=reply.declined)
+            line.reply(
+                int(message["ask"]),
+                reply.values,
+                reply.by,
+                declined=reply.declined,
+                missing=reply.missing,
+            )
             return
         said = message.get("say") or {}
         if "begun" in said:

@@ -19,6 +19,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "array": (list,),
 }
 
+# Where an empty text says something: a cell without source or title, nothing in the place of what
+# was found, no words. Elsewhere it would pass for an argument that was not given.
+_MAY_BE_EMPTY = frozenset(("new_source", "replace", "title", "description", "query", "request"))
+
 
 def tool(name: str) -> Tool:
     if name in BY_NAME:
@@ -44,7 +48,7 @@ def checked(asked: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
             problems.append(f"{names[0]} is required")
     for name, value in values.items():
         if name in asked.arguments:
-            problems += _misfit(name, value, asked.arguments[name])
+            problems += _misfit(name, value, asked.arguments[name]) or _empty(asked, name, value)
     for alias, name in asked.aliases.items():
         if alias in values and name in values and values[alias] != values[name]:
             problems.append(f"{alias} and {name} name different things: give one")
@@ -95,6 +99,15 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> list[str]:
     if isinstance(value, list):
         return _unlike(name, value, schema["items"])
     return []
+
+
+def _empty(asked: Tool, name: str, value: Any) -> list[str]:
+    if not isinstance(value, str) or name in _MAY_BE_EMPTY:
+        return []
+    if value.strip() or (value and name == "find"):  # spaces can be looked for
+        return []
+    may_lack = name not in asked.required and not any(name in one for one in asked.needs_one_of)
+    return [f"{name} is empty: give it a value{' or leave it out' if may_lack else ''}"]
 
 
 def _unlike(name: str, value: list[Any], items: Mapping[str, Any]) -> list[str]:

@@ -106,7 +106,11 @@ TOOLS = (
     Tool(
         "notebook_read",
         "Show cells with ids, parameters, lint findings, and what open sessions hold.",
-        {"path": _PATH, "cells": _text("Such as 3-7; default all")},
+        {
+            "path": _PATH,
+            "cells": _text("Such as 3-7; default all"),
+            "lines": _text("Of one cell, such as 100-250"),
+        },
         ("path",),
         "read",
         read_only=True,
@@ -228,7 +232,9 @@ TOOLS = (
             "params": _texts("Each such as region=eu"),
             "like": _text("A failed run, or an error: who met it before, and what mended it"),
             "digest": {"type": "boolean", "description": "One page on what happened since then"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+            "limit": {
+                "type": "integer", "minimum": 1, "maximum": 100, "description": "Default 10",
+            },
         },
         (),
         "read",
@@ -238,7 +244,7 @@ TOOLS = (
     Tool(
         "run_show",
         "A run: outcome, results, failure, outputs (head and tail). With cell and lines: those "
-        "lines of a stream. With result: that value in full.",
+        "lines of a stream. With result: that value, or lines of it.",
         {
             "run": _RUN,
             "cell": {**_CELL, "description": "Only this one"},

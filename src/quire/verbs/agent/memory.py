@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 from ...errors import UsageError
+from ...runs.query import since as from_words
 from ...runs.quoting import EXPLAINED, inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
+from ...runs.steps import called
 from ...runs.summary import one_line, took
 from ...runs.telling import Told
 from ...workspace import Workspace
@@ -20,6 +25,8 @@ from .notebooks import inside
 
 SNIPPET = 300  # characters
 RUNNING = 200  # of the newest runs are looked at
+MOST = 100  # runs that one call may ask for
+NARROW = "narrow it: say more words, a path or since"
 
 
 def search(
@@ -47,11 +54,22 @@ def search(
     if digest:
         told = page_of(ws, since=since, task=task)
         return _told([quoted(told.text)] if told.runs else [], told.warnings)
+    given = {
+        "query": query, "path": path, "outcome": outcome, "since": since,
+        "results": results, "params": params, "like": like,
+    }  # fmt: skip
+    again = {name: value for name, value in given.items() if value}
     if like:
-        failures = similar(ws, like, task=task, since=since, limit=limit)
-        return _told([_alike(one) for one in failures.runs], failures.warnings)
+        failures = similar(ws, like, task=task, since=since, limit=limit + 1)
+        alike = [_alike(one) for one in failures.runs]
+        more = None if len(alike) > limit else 0
+        return _told(alike[:limit], failures.warnings, _rest(again, limit, more))
+    # Before the index is asked: what ends meanwhile is in there then.
+    newest = outcome is None and not (query or results or params)
+    going = _running(ws, task, query, since) if newest or outcome == "running" else {}
     if outcome == "running":
-        return _told([*_running(ws, task, query)][:limit], ())
+        shown = [*going.values()][:limit]
+        return _told(shown, (), _rest(again, limit, len(going) - len(shown)))
     hits = find(
         ws,
         query,
@@ -62,16 +80,30 @@ def search(
         params=params,
         limit=limit,
     )
-    return _told([_hit(hit) for hit in hits.hits], hits.warnings)
+    found = [*(going | {hit.run_id: _hit(hit) for hit in hits.hits}).values()]
+    more = None if hits.more is None else hits.more + max(0, len(found) - limit)
+    return _told(found[:limit], hits.warnings, _rest(again, limit, more))
 
 
-def _told(found: list[str], warnings: tuple[str, ...]) -> Told:
+def _told(found: list[str], warnings: tuple[str, ...], rest: str = "") -> Told:
     lines = [f"warning: {inline(for_tools(warning), 400)}" for warning in warnings]
     if not found:
         return Told("\n".join([*lines, "no such run"]))
     if any(line.startswith("|") for one in found for line in one.split("\n")):
         lines.append(EXPLAINED)
-    return Told(texts.bounded([*lines, *found], "narrow it: say more words, a path or since"))
+    text = texts.bounded([*lines, *found], NARROW, texts.ROOM - len(rest))
+    return Told(f"{text}\n{rest}" if rest else text)
+
+
+def _rest(given: dict[str, Any], limit: int, more: int | None) -> str:
+    """How many are not told, as far as that is known, and the call that tells more."""
+    if more == 0:
+        return ""
+    many = "… there are more" if more is None else f"… {more:,} more"
+    wider = min(MOST, 2 * limit if more is None else limit + more)
+    if wider <= limit:
+        return f"{many}; {NARROW}"
+    return f"{many}: {called('run_find', {**given, 'limit': wider})}"
 
 
 def _hit(hit: Hit) -> str:
@@ -103,10 +135,23 @@ def _alike(one: Alike) -> str:
     return "\n".join([*rows, quoted(fix.diff)] if fix.diff else rows)
 
 
-def _running(ws: Workspace, task: str, query: str) -> Iterator[str]:
-    """What is under way is in no index yet."""
+def _running(ws: Workspace, task: str, query: str, since: str) -> dict[str, str]:
+    """What is under way is in no index yet. By the id of the run, the newest first."""
+    start = from_words(since, datetime.now(UTC)) if since else 0.0
+    out = {}
     for found in runs(ws, RUNNING):
+        if found["outcome"] != "running" or task not in ("", found["task"]):
+            continue
         known = " ".join(str(found[key] or "") for key in ("run_id", "task", "title"))
         wanted = all(word in known.casefold() for word in query.casefold().split())
-        if found["outcome"] == "running" and task in ("", found["task"]) and wanted:
-            yield f"{found['run_id']}  running  {mentioned(found['task'] or '')}"
+        if wanted and _began(found["started"]) >= start:
+            name = str(found["run_id"])
+            out[name] = f"{name}  running  {mentioned(found['task'] or '')}"
+    return out
+
+
+def _began(at: str) -> float:
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except (ValueError, OverflowError):  # a damaged journal; it goes on all the same
+        return math.inf

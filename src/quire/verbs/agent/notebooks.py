@@ -15,8 +15,10 @@ from ...errors import DocumentError, UsageError
 from ...runs.printed import plain, visible
 from ...runs.quoting import LONGEST_NAME, MARK, inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
+from ...runs.steps import Step, as_tool
 from ...runs.summary import one_line
 from ...runs.telling import Told
+from ...runs.told_lines import Lines, asked_lines, tell_lines
 from ...workspace import Workspace
 from ..edit import Edit, edit, stale_in_sessions
 from ..new import new
@@ -62,8 +64,37 @@ def create(
     return texts.above("\n".join(lines), listing(ws, caller, name))
 
 
-def show(ws: Workspace, caller: Caller, *, path: str, cells: str | None = None) -> Told:
+def show(
+    ws: Workspace, caller: Caller, *, path: str, cells: str | None = None, lines: str = ""
+) -> Told:
+    if lines:
+        return cell_lines(ws, inside(ws, path), cells, asked_lines(lines))
     return listing(ws, caller, inside(ws, path), cells)
+
+
+def cell_lines(ws: Workspace, path: str, cells: str | None, wanted: Lines) -> Told:
+    """Some lines of one cell: the way to all of a long one."""
+    source = read(ws, path)
+    document = source.document
+    chosen = places(document, cells) if cells is not None else []
+    if len(chosen) != 1:
+        raise UsageError("lines are of one cell", hint='name it: cells="3", or its id or title')
+    cell, name = document.cells[chosen[0]], ws.named(source.path)
+    head = _head(cell, chosen[0])
+    what = f"its source in {mentioned(name)}"
+    if not cell.source:
+        return Told(f"{head}\n{what} is empty")
+    rows = visible(cell.source).split("\n")
+    room = texts.ROOM - len(head) - 1
+
+    def more(lines: str) -> str:
+        return _reading(name, cell, lines)
+
+    return Told(f"{head}\n{tell_lines(rows, len(rows), wanted, what=what, limit=room, more=more)}")
+
+
+def _reading(name: str, cell: Cell, lines: str) -> str:
+    return as_tool(Step("read", {"path": name, "cells": cell.id, "lines": lines}))
 
 
 def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) -> Told:
@@ -78,17 +109,37 @@ def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) 
     lines += findings(lint(document))
     for session, behind in stale_in_sessions(ws, source.path, document).items():
         lines.append(f"session {session} is open on it{_stale(behind)}")
+    first = len(lines)
     for at in chosen:
         lines.append(cell_text(document.cells[at], at))
     rest = f'notebook_read(path={_path(name)}, cells="…")'
-    return Told(texts.bounded(lines, rest))
+
+    def more(at: int, shown: str) -> str:
+        if at < first:
+            return ""
+        return _reading(name, document.cells[chosen[at - first]], _after(lines[at], shown))
+
+    return Told(texts.bounded(lines, rest, more=more))
 
 
 def cell_text(cell: Cell, at: int) -> str:
+    head = _head(cell, at)
+    return f"{head}\n{_marked(cell.source)}" if cell.source else head
+
+
+def _head(cell: Cell, at: int) -> str:
     title = f"  {inline(cell.title)}" if cell.title else ""
     tags = f"  tags: {', '.join(map(mentioned, cell.tags))}" if cell.tags else ""
-    head = f"[{at}] {cell.kind} {cell.id}{title}{tags}"
-    return f"{head}\n{_marked(cell.source)}" if cell.source else head
+    return f"[{at}] {cell.kind} {cell.id}{title}{tags}"
+
+
+def _after(text: str, shown: str) -> str:
+    """The lines of a cell's source that follow what was shown of its text, below its head."""
+    number = shown.count("\n")
+    if not number or text[len(shown)] == "\n":
+        return f"{number + 1}-"
+    part = len(shown) - shown.rfind("\n") - 1 - len(MARK)
+    return f"{number}:{part + 1}"
 
 
 def _path(name: str) -> str:
@@ -109,7 +160,7 @@ def places(document: Document, what: str) -> list[int]:
         if int(start) > last:
             raise DocumentError(
                 f"there are no cells {what}: it has {len(document.cells)}",
-                hint=f"use indexes from 0 to {len(document.cells) - 1}",
+                hint=document.indexes,
             )
         return list(range(int(start), last + 1))
     return [document.find(what)]

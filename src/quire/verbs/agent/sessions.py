@@ -15,6 +15,7 @@ from ...runs.printed import plain
 from ...runs.quoting import inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
 from ...runs.shrinking import Shrinker
+from ...runs.steps import Step, as_tool
 from ...runs.summary import took
 from ...runs.telling import StaleCell, Told, replacement, tell_cells
 from ...workspace import LiveSession, Workspace
@@ -264,7 +265,7 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     def work(begun: Callable[[Any], None]) -> Promoted:
         return make_task(ws, name, target, _Never(), force=force, begun=begun)
 
-    going = ws.engine.promotions[name] = Promotion(name, target, work)
+    going = ws.engine.promotions[name] = Promotion(name, target, work, force=force)
     caller.announce(going.run_id)
     return _promoted(ws, caller, going, given.get("wait"))
 
@@ -284,9 +285,11 @@ def _promoted(ws: Workspace, caller: Caller, going: Promotion, wait: float | Non
     ws.engine.promotions.pop(going.name, None)
     made: Promoted = going.made()
     if made.path is None:
-        return Told(
-            f"not written: {inline(made.difference, 500)}\nthe clean run is {made.run_id}", (), True
-        )
+        lines = [
+            f"not written: {inline(made.difference, 500)}",
+            *_after_difference(ws, going, made),
+        ]
+        return Told("\n".join(lines), (), True)
     written = f"{mentioned(ws.named(made.path))}, as the clean run {made.run_id} saw it too"
     if made.outcome != "ok":
         return Told(
@@ -296,6 +299,21 @@ def _promoted(ws: Workspace, caller: Caller, going: Promotion, wait: float | Non
             True,
         )
     return Told(f"written: {written}")
+
+
+def _after_difference(ws: Workspace, going: Promotion, made: Promoted) -> list[str]:
+    """The calls that find out why, mend it and try again."""
+    session = {"session": going.name}
+    mended = {"path": ws.named(sessions.find(ws, going.name).path), "cell": ..., "new_source": ...}
+    again = {"to": going.target, **({"force": True} if going.force else {})}
+    steps = (
+        ("see the clean run", Step("show", {"run": made.run_id})),
+        ("mend the notebook", Step("edit", mended)),
+        ("run what is stale then", Step("exec", {**session, "cells": "stale"})),
+        ("try again", Step("promote", {**session, **again})),
+    )
+    told = (f"  {n}. {what}: {as_tool(step)}" for n, (what, step) in enumerate(steps, 1))
+    return ["next:", *told]
 
 
 def _close(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:

@@ -22,6 +22,7 @@ from ...store.tokens import Token
 SESSIONS = 32  # of one token
 SESSION = "mcp-session-id"
 REQUESTS = 256  # at once
+MAKE_ONE = "quire token create --agent NAME --scope run --scope write"
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Guard:
         refusal = self._refusal(headers)
         token = None if refusal else self._token(headers)
         if refusal is None and token is None:
-            refusal = _refused(401, "a valid token is required", "quire token create --agent NAME")
+            refusal = _refused(401, "a valid token is required", MAKE_ONE)
             refusal.headers["WWW-Authenticate"] = "Bearer"
         if refusal is None and self._requests >= REQUESTS:
             refusal = _refused(503, "too many requests at once", "try again in a moment")

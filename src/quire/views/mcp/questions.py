@@ -53,13 +53,15 @@ def reply(questions: Questions, result: Any, who: str) -> Reply:
     if result is None or result.action != "accept":
         return Reply(None, by, declined=True)
     content = result.content or {}
-    values = []
-    for at, question in enumerate(questions):
-        value = content.get(_key(at, question), question.get("default"))
-        if value is None:
-            return Reply(None, by, declined=True)
-        values.append(_text(value))
-    return Reply(values, by)
+    keys = [_key(at, question) for at, question in enumerate(questions)]
+    values = [
+        content.get(key, question.get("default"))
+        for key, question in zip(keys, questions, strict=True)
+    ]
+    missing = tuple(key for key, value in zip(keys, values, strict=True) if value is None)
+    if missing:
+        return Reply(None, by, declined=True, missing=missing)
+    return Reply([_text(value) for value in values], by)
 
 
 def _text(value: object) -> str:
