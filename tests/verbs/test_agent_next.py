@@ -121,3 +121,49 @@ def test_a_change_for_this_run_that_fails_is_given_anew(use: Use, tmp_path: Path
     assert not done.failed, done.text
     assert "better" in done.text
     assert (tmp_path / "t.py").read_text() == TASK
+
+
+def read_on(use: Use, told: Told) -> str:
+    """All that the calls give which say how to read on, one after the other."""
+    rows: list[str] = []
+    while found := re.search(r"read (?:them|on): (\w+)(\(.*\))$", told.text, re.MULTILINE):
+        tree = ast.parse(f"f{found[2]}", mode="eval").body
+        assert isinstance(tree, ast.Call)
+        told = use(found[1], **{str(k.arg): ast.literal_eval(k.value) for k in tree.keywords})
+        rows += [row[2:] for row in told.text.split("\n") if row.startswith("| ")]
+        last = re.search(r"lines [\d,]+ to ([\d,]+) of ([\d,]+)", told.text)
+        assert last is not None
+        done, total = (int(one.replace(",", "")) for one in last.groups())
+        if done == total:
+            break
+        more = {str(k.arg): ast.literal_eval(k.value) for k in tree.keywords}
+        told = Told(f"read on: {as_tool_call(found[1], {**more, 'lines': f'{done + 1}-'})}")
+    return "\n".join(rows)
+
+
+def as_tool_call(name: str, arguments: dict[str, Any]) -> str:
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+@pytest.mark.parametrize("where", ["run", "session"])
+def test_a_long_value_and_a_long_error_can_be_read_to_their_ends(
+    use: Use, tmp_path: Path, where: str
+) -> None:
+    (tmp_path / "t.py").write_text(
+        "# %% value\n{f'key{n}': list(range(20)) for n in range(900)}\n\n"
+        "# %% error\nraise ValueError('\\n'.join(f'wrong {n}' for n in range(9_000)))\n"
+    )
+    if where == "run":
+        told = use("notebook_execute", path="t.py")
+    else:
+        told = use("notebook_session", action="exec", path="t.py", cells="all")
+    assert told.failed
+    assert "wrong 8999" in read_on(use, told)  # the failure is told first
+    cell = re.findall(r'cell 0 \((\w+)\) "value"', told.text)[0]
+    if where == "run":
+        run = re.findall(r"run (\S+) of", told.text)[0]
+        alone = use("run_show", run=run, cell=cell)
+    else:
+        alone = use("notebook_session", action="output", session="t", cell=cell)
+    rest = read_on(use, alone)
+    assert all(f"'key{n}'" in alone.text + rest for n in range(900))

@@ -29,12 +29,11 @@ class Excerpt:
         characters = f"{self.characters:,} characters"
         return characters if self.lines is None else f"{self.lines:,} lines ({characters})"
 
-    @property
-    def following(self) -> str:
-        """The lines to be asked for, to read on where the head ends."""
+    def following(self, above: int = 0) -> str:
+        """The lines to be asked for, to read on where the head ends; `above` it stand others."""
         if not self.lines:  # what is missing is in the middle of a line
-            return f"{self.long or len(self.head)}:1"
-        first = len(self.head) + 1
+            return f"{above + (self.long or len(self.head))}:1"
+        first = above + len(self.head) + 1
         return f"{first}-{first + min(EACH, self.lines) - 1}"
 
     def quoted(self, notice: str) -> str:

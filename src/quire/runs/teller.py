@@ -14,7 +14,15 @@ from .quoting import cleaned
 from .record import CellRecord
 from .shrinking import Shrunk, shrink
 from .steps import Doing, Say, Step
-from .told_outputs import Image, Piece, Text, pieces
+from .told_outputs import (
+    DISPLAYS,
+    Image,
+    Piece,
+    Text,
+    error_text,
+    pieces,
+    place_among_displays,
+)
 
 SHORT = 200  # characters that may be said again
 
@@ -115,6 +123,19 @@ class Teller:
         """How to have more of what a cell gave out, if there is a way."""
         return "" if self.limits.alone else f"; more: {self.asking(cell=self._named(cell))}"
 
+    def rest_of_error(self, cell: CellRecord) -> Callable[[Excerpt], str]:
+        """The call that reads what is left out of an error's text."""
+
+        def call(cut: Excerpt) -> str:
+            assert cell.error is not None
+            return self._rest(cell, error_text(cell.error), cut)
+
+        return call
+
+    def _rest(self, cell: CellRecord, piece: Text, cut: Excerpt) -> str:
+        lines = cut.following(place_among_displays(cell, piece))
+        return self.asking(cell=self._named(cell), stream=DISPLAYS, lines=lines)
+
     def _pieces(self, cell: CellRecord) -> None:
         found = list(pieces(cell))
         most = self.limits.displays
@@ -145,14 +166,15 @@ class Teller:
         self.page.say(f"{piece.label}:")
 
         def notice(cut: Excerpt) -> str:
-            if piece.stream:
-                asked = {"cell": self._named(cell), "stream": piece.stream}
-            elif "result" in self._asking:
-                asked = {}
+            if "result" in self._asking:
+                call = self.asking(lines=cut.following())
+            elif piece.stream:
+                call = self.asking(
+                    cell=self._named(cell), stream=piece.stream, lines=cut.following()
+                )
             else:
-                return f"… {cut.omitted} omitted{self.more(cell)}"
-            more = self.asking(**asked, lines=cut.following)
-            return f"… {cut.omitted} omitted; read them: {more}"
+                call = self._rest(cell, piece, cut)
+            return f"… {cut.omitted} omitted; read them: {call}"
 
         self.page.quote(before_cut, self.limits.stream, notice, after=after, whole=whole)
 

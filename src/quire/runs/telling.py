@@ -169,7 +169,7 @@ def _stopped(record: Record) -> CellRecord | None:
 
 def _failure(page: Page, teller: Teller, cell: CellRecord, ran: Mapping[int, Ran]) -> None:
     most = teller.limits.stream if teller.limits.alone else MESSAGE
-    tell_failure(page, cell, ran, message=most, more=teller.more(cell))
+    tell_failure(page, cell, ran, message=most, more=teller.rest_of_error(cell))
 
 
 def _speaks(cell: CellRecord) -> bool:

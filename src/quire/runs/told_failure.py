@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .excerpt import Excerpt
-from .frames import Frame, Said, frames, is_chain, is_part, notes
+from .frames import Frame, Said, frames, is_chain, is_part
 from .page import Page
 from .printed import without_escapes
 from .quoting import inline
 from .record import CellRecord
+from .told_outputs import error_text
 
 SOURCE = 4_000  # characters of the cell's source
 AROUND = 12  # lines of a long source, before and after the failing one
@@ -36,7 +37,7 @@ def tell_failure(
     ran: Mapping[int, Ran],
     *,
     message: int = MESSAGE,
-    more: str = "",
+    more: Callable[[Excerpt], str],
 ) -> None:
     """`ran` has for each execution count the cell that ran then. `message` is how much of the
     error's text is told, `more` how to read the rest."""
@@ -50,9 +51,9 @@ def tell_failure(
     stopped = cell.status in ("timed_out", "cancelled") and error.name == "KeyboardInterrupt"
     if not stopped:
         page.say(f"error{at}: {inline(error.name, 100)}")
-        text = f"{error.value}\n{notes(error.traceback, error.name, error.value)}".strip("\n")
+        text = error_text(error).text
         if text.strip():
-            page.quote(text, message, lambda cut: f"… {cut.omitted} omitted{more}")
+            page.quote(text, message, lambda cut: f"… {cut.omitted} omitted; read on: {more(cut)}")
     marks = "the line it was stopped in" if stopped else "the failing line"
     page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))

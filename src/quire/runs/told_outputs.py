@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import sanitise
+from .events import CellError
+from .excerpt import lines_of
+from .frames import notes
 from .outputs import pointer
 from .pictures import raster
 from .printed import pretty, text_of
@@ -31,6 +34,7 @@ _GROUP = re.compile(
     re.MULTILINE,
 )
 STREAMS = ("stdout", "stderr")
+DISPLAYS = "displays"  # by that name all the rest of a cell's text can be read, as if it were one
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,36 @@ def pieces(cell: CellRecord) -> Iterator[Piece]:
         elif kind == "error" and cell.error is None:
             # The cell may raise: then it is an output as any other.
             yield Text("raised", f"{output.get('ename', '')}: {output.get('evalue', '')}")
+
+
+def displays_of(cell: CellRecord) -> list[str]:
+    """Lines of what a cell gave out besides the streams, each part below its label."""
+    return [line for one in _besides(cell) for line in (f"{one.label}:", *lines_of(one.text))]
+
+
+def place_among_displays(cell: CellRecord, piece: Text) -> int:
+    """How many of those lines stand above its text."""
+    above = 1
+    for one in _besides(cell):
+        if one == piece:
+            break
+        above += 1 + len(lines_of(one.text))
+    return above
+
+
+def _besides(cell: CellRecord) -> Iterator[Text]:
+    for one in pieces(cell):
+        if isinstance(one, Image):
+            yield Text(one.label, "(a picture)")
+        elif not one.stream:
+            yield one
+    if cell.error is not None and (error := error_text(cell.error)).text.strip():
+        yield error
+
+
+def error_text(error: CellError) -> Text:
+    text = f"{error.value}\n{notes(error.traceback, error.name, error.value)}"
+    return Text("error", text.strip("\n"))
 
 
 def stream_of(cell: CellRecord, name: str) -> str:

@@ -49,7 +49,7 @@ def tell_result(page: Page, result: Result, asking: Asking, limits: Limits) -> N
     """One, with all the room there is. What does not fit can be read by its lines."""
 
     def notice(cut: Excerpt) -> str:
-        return f"… {cut.omitted} omitted; read them: {asking(lines=cut.following)}"
+        return f"… {cut.omitted} omitted; read them: {asking(lines=cut.following())}"
 
     if not summary.is_table(result):
         page.quote(f"{_named(result)} = {value_text(result)}", limits.whole, notice)

@@ -20,7 +20,7 @@ from ..runs.steps import Say, Step, as_tool
 from ..runs.teller import Limits
 from ..runs.telling import Told, tell_execution, tell_run
 from ..runs.told_lines import FIRST, Lines, asked_lines, tell_lines
-from ..runs.told_outputs import STREAMS, stream_of
+from ..runs.told_outputs import DISPLAYS, STREAMS, displays_of, stream_of
 from ..runs.told_results import value_text
 from ..store import journal
 from ..store.runs import RunFolder
@@ -121,8 +121,7 @@ def tell_session_output(
     if not stream and not lines:
         return tell_execution(one, session=name, limits=limits, places=places)
     stream = stream or "stdout"
-    if stream not in STREAMS:
-        raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
+    _check(stream)
     # By its order: it names this one also when the cell has run again meanwhile.
     cell = f"#{one.order}"
     what = f"{stream} of cell {one.cell.id} ({cell}) in session {name}"
@@ -247,8 +246,7 @@ _FOLLOW = bytes(byte for byte in range(256) if byte & 0xC0 == 0x80)
 def _lines(
     found: Found, cell: CellRecord, stream: str, wanted: Lines, limits: Limits, say: Say
 ) -> Told:
-    if stream not in STREAMS:
-        raise UsageError(f"there is no stream {stream!r}", hint="stdout or stderr")
+    _check(stream)
     path = Beside(found.folder).path(cell, stream) if found.folder is not None else None
     what = f"{stream} of cell {cell.id} of run {found.record.run_id}"
 
@@ -257,6 +255,13 @@ def _lines(
         return say(Step("show", asked))
 
     return _of_stream(path, cell, stream, wanted, what, limits, more)
+
+
+def _check(stream: str) -> None:
+    if stream not in (*STREAMS, DISPLAYS):
+        raise UsageError(
+            f"there is no stream {stream!r}", hint=f"{', '.join(STREAMS)} or {DISPLAYS}"
+        )
 
 
 def _of_result(
@@ -290,10 +295,12 @@ def _of_stream(
         with _opened(path) as file:
             text = tell_lines(file, total, wanted, what=what, limit=limits.whole, more=more)
         return Told(text)
-    whole = stream_of(cell, stream)
-    if not whole:
+    if stream == DISPLAYS:
+        rows = displays_of(cell)
+    else:
+        rows = stream_of(cell, stream).removesuffix("\n").split("\n")
+    if rows in ([], [""]):
         return Told(f"{what}: it is empty")
-    rows = whole.removesuffix("\n").split("\n")
     text = tell_lines(rows, len(rows), wanted, what=what, limit=limits.whole, more=more)
     return Told(text)
 

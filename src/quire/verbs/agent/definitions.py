@@ -180,7 +180,7 @@ TOOLS = (
             "cells": {"type": ["string", "integer"]},
             "code": _TEXT,
             "cell": {"type": ["string", "integer"]},
-            "stream": _one_of("stdout", "stderr"),
+            "stream": _one_of("stdout", "stderr", "displays"),
             "lines": _TEXT,
             "to": _TEXT,
             "parameters": _PARAMETERS,
@@ -248,7 +248,7 @@ TOOLS = (
         {
             "run": _RUN,
             "cell": {**_CELL, "description": "Only this one"},
-            "stream": _one_of("stdout", "stderr"),
+            "stream": _one_of("stdout", "stderr", "displays"),
             "lines": _text("Such as 100-250"),
             "result": _TEXT,
         },
