@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import date
 from keyword import iskeyword
 
-from . import words
+from . import numberwords, timewords, words
 from .described import Input, Role, Text, listed, made, named, string, strings
 from .numbers import measured, number, unit_of
 
@@ -48,8 +48,8 @@ def _as_range(found: list[Input], text: Text) -> list[Input]:
     if float(low.source) >= float(high.source):
         return found
     middle = text.whole[low.at : high.at]
-    said = words.COMPARED.match(text.whole, low.at)
-    if said is None or not words.JOINED.fullmatch(middle[said.end() - low.at :]):
+    said = numberwords.COMPARED.match(text.whole, low.at)
+    if said is None or not numberwords.JOINED.fullmatch(middle[said.end() - low.at :]):
         return found
     between = {
         low: replace(low, name="minimum", help=f'smallest value, from "{low.said}"', role="from"),
@@ -138,14 +138,14 @@ def _date(found: re.Match[str], group: str) -> date | None:
 
 
 def _dates(text: Text) -> Iterator[Input]:
-    for found in text.take(words.DATES):
+    for found in text.take(timewords.DATES):
         day = _date(found, "day")
         if day is None:
             continue
         text.read(found)
         bound = (found["bound"] or "").strip().lower()
-        last = bound in words.UNTIL
-        first = bound in words.SINCE or (not last and bool(found["rest"]))
+        last = bound in timewords.UNTIL
+        first = bound in timewords.SINCE or (not last and bool(found["rest"]))
         name = "until" if last else "since" if first else "day"
         help_ = {"until": "last day", "since": "first day"}.get(name, "which day")
         if found["rest"] and (end := _date(found, "end")) is not None:
@@ -158,7 +158,7 @@ def _dates(text: Text) -> Iterator[Input]:
 
 def _calendar(text: Text) -> Iterator[Input]:
     """Quarters, months with a year, times of day, years."""
-    for pattern, name, help_ in words.CALENDAR:
+    for pattern, name, help_ in timewords.CALENDAR:
         for found in text.take(pattern):
             text.read(found)
             value = found["value"]
@@ -169,16 +169,16 @@ def _calendar(text: Text) -> Iterator[Input]:
 
 
 def _periods(text: Text) -> Iterator[Input]:
-    for pattern in words.PERIODS:
+    for pattern in timewords.PERIODS:
         for found in text.take(pattern):
-            unit = words.unit_of_time(found["unit"])
+            unit = timewords.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
                 value = str(int(found["number"] or 1))
                 yield made(found, unit, "int", value, f"{unit} to look at")
-    for pattern, name, help_ in words.SPANS:
+    for pattern, name, help_ in timewords.SPANS:
         for found in text.take(pattern):
-            unit = words.unit_of_time(found["unit"])
+            unit = timewords.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
                 value = str(number(found["number"]))
@@ -186,9 +186,9 @@ def _periods(text: Text) -> Iterator[Input]:
                 role: Role = "above" if name == "older_than" else ""
                 item = made(found, f"{name}_{unit}", kind, value, f"{help_} in {unit}")
                 yield replace(item, role=role)
-    for found in text.take(words.SINGLE):
+    for found in text.take(timewords.SINGLE):
         text.read(found)
-        days = words.single_period(found[0])
+        days = timewords.single_period(found[0])
         yield made(found, "days", "int", str(days), "days to look at")
 
 
@@ -196,14 +196,14 @@ def _periods(text: Text) -> Iterator[Input]:
 
 
 def _ranges(text: Text) -> Iterator[Input]:
-    for found in text.take(words.YEARS):
+    for found in text.take(numberwords.YEARS):
         text.read(found)
         yield made(found, "first_year", "int", found["low"], "first year")
         last = made(found, "last_year", "int", found["high"], "last year")
         yield replace(last, at=found.start("high"))
-    for found in text.take(words.RANGE):
+    for found in text.take(numberwords.RANGE):
         unit = unit_of(found["unit"] or found["first"], found["sign"])
-        continental = unit in words.CURRENCIES or found[0][:3].lower() != "bet"
+        continental = unit in numberwords.CURRENCIES or found[0][:3].lower() != "bet"
         low, high = (number(found[name], continental=continental) for name in ("low", "high"))
         if low > high:
             continue
@@ -217,7 +217,7 @@ def _ranges(text: Text) -> Iterator[Input]:
 
 
 def _thresholds(text: Text) -> Iterator[Input]:
-    for pattern in (words.COMPARED, words.COMPARED_AFTER):
+    for pattern in (numberwords.COMPARED, numberwords.COMPARED_AFTER):
         for found in text.take(pattern):
             type_, source, unit = measured(found)
             text.read(found)
@@ -236,14 +236,14 @@ def _bad_side(text: Text, found: re.Match[str]) -> Role:
     above = text.whole[max(0, found.start() - 200) : found.start()]
     wanted, sought = (
         max((each.end() for each in pattern.finditer(above)), default=0)
-        for pattern in (words.WANTED, words.LOOKED_FOR)
+        for pattern in (numberwords.WANTED, numberwords.LOOKED_FOR)
     )
-    demanded = wanted > sought or (wanted == sought and said in words.DEMANDS)
-    return "below" if words.is_below(said) != demanded else "above"
+    demanded = wanted > sought or (wanted == sought and said in numberwords.DEMANDS)
+    return "below" if numberwords.is_below(said) != demanded else "above"
 
 
 def _limits(text: Text) -> Iterator[Input]:
-    for pattern in words.LIMITS:
+    for pattern in numberwords.LIMITS:
         for found in text.take(pattern):
             text.read(found)
             value = str(number(found["number"]))
@@ -252,24 +252,24 @@ def _limits(text: Text) -> Iterator[Input]:
 
 def _amounts(text: Text) -> Iterator[Input]:
     """Numbers that are left and say what they count or measure."""
-    for found in text.take(words.PERCENTILE):
+    for found in text.take(numberwords.PERCENTILE):
         text.read(found)
         yield made(found, "percentile", "float", repr(float(found["number"])), "percentile")
-    for found in text.take(words.LABELLED):
+    for found in text.take(numberwords.LABELLED):
         if name := named(found["label"]):
             text.read(found)
             value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
             yield made(found, name, kind, repr(value), found["label"].lower())
-    for pattern in (words.MEASURE, words.MONEY):
+    for pattern in (numberwords.MEASURE, numberwords.MONEY):
         yield from _quantities(text, pattern)
-    for found in text.take(words.NUMBERED):
+    for found in text.take(numberwords.NUMBERED):
         if (name := named(found["what"])) and name not in words.SMALL:
             text.read(found)
             values = re.findall(r"\d+", found["values"])
             source = f"[{', '.join(str(int(value)) for value in values)}]"
             yield made(found, name, "list[int]", source, f"which {found['what']}")
-    for found in text.take(words.COUNTED):
+    for found in text.take(numberwords.COUNTED):
         before = text.whole[: found.start()].rstrip()
         product = re.search(r"\w\W+([A-Z]\w*)$", before[-40:])
         if not product:  # Python 3, not 3 of anything
@@ -280,7 +280,7 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
     for found in text.take(pattern):
         type_, source, unit = measured(found)
         text.read(found)
-        if time := words.unit_of_time(unit):
+        if time := timewords.unit_of_time(unit):
             value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
             yield made(found, time, kind, repr(value), f"how many {time}")
@@ -291,9 +291,9 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
 
 def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
     name = named(found["what"])
-    if name in words.NOT_COUNTED:
+    if name in numberwords.NOT_COUNTED:
         return
-    if name in words.REPEATED:
+    if name in numberwords.REPEATED:
         name = "times"
     elif not name or name in words.SMALL:
         name = "number"

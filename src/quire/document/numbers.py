@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from . import words
+from . import numberwords
 
 
 def number(text: str, *, continental: bool = False) -> int | float:
@@ -30,14 +30,14 @@ def number(text: str, *, continental: bool = False) -> int | float:
 
 def unit_of(unit: str | None, sign: str | None) -> str:
     unit = (unit or "").strip()
-    return words.UNITS.get(unit.lower(), unit) or words.SIGNS.get(sign or "", "")
+    return numberwords.UNITS.get(unit.lower(), unit) or numberwords.SIGNS.get(sign or "", "")
 
 
 def measured(found: re.Match[str]) -> tuple[str, str, str]:
     """Type, default and unit of a number with what stands around it."""
     unit = unit_of(found["unit"], found["sign"])
     word = found.groupdict().get("word") or ""
-    continental = unit in words.CURRENCIES or bool(words.CONTINENTAL.fullmatch(word))
+    continental = unit in numberwords.CURRENCIES or bool(numberwords.CONTINENTAL.fullmatch(word))
     value = number(found["number"], continental=continental)
     if unit or isinstance(value, float):
         return "float", repr(float(value)), unit
