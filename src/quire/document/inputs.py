@@ -290,7 +290,7 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
 
 
 def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
-    name = named(found["what"])
+    name = timewords.unit_of_time(found["what"]) or named(found["what"])
     if name in numberwords.NOT_COUNTED:
         return
     if name in numberwords.REPEATED:
@@ -380,8 +380,8 @@ _READERS: tuple[Reader, ...] = (
     _dates,
     _ranges,
     _calendar,
+    _periods,  # before limits: les 30 derniers jours are no 30 of anything
     _limits,
-    _periods,
     _thresholds,
     _for_whom,
     _switches,

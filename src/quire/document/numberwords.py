@@ -111,7 +111,8 @@ LIMITS = (
     re.compile(
         r"\b(?P<number>\d{1,6})(?=\s+(?:\w+\s+)?(?:most|largest|biggest|smallest|slowest|fastest|newest|"
         r"oldest|latest|highest|lowest|best|worst|cheapest|recent|longest|shortest|größten|neuesten|"
-        r"langsamsten|teuersten|plus)\b)",
+        r"langsamsten|teuersten|letzten|ersten|plus|derniers|dernières|premiers|premières|últimos|"
+        r"últimas|primeros|primeras)\b)",
         _I,
     ),
     re.compile(r"前(?P<number>\d{1,6})(?=[名个個位件])"),

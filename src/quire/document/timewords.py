@@ -66,12 +66,12 @@ CALENDAR = (
 _UNIT_STEMS = {
     "seconds": "seconds second sec secs s sekunden sekunde secondes seconde segundos segundo 秒 秒钟",
     "minutes": "minutes minute min mins minuten minutos minuto 分 分钟 分鐘 分間",
-    "hours": "hours hour hrs h stunden stunde heures heure horas hora ore 小时 小時 時間",
-    "days": "days day d tage tagen tag jours jour dias dia giorni giorno dagen 天 日 日間",
+    "hours": "hours hour hrs h std stunden stunde heures heure horas hora ore 小时 小時 時間",
+    "days": "days day d tage tagen tag jours jour j dias dia giorni giorno dagen 天 日 日間",
     "weeks": "weeks week wochen woche semaines semaine semanas semana settimane 周 週間",
-    "months": "months month monate monaten monat mois meses mes mesi 个月 個月 か月 ヶ月",
+    "months": "months month monate monaten monat monats mois meses mes mesi 个月 個月 か月 ヶ月",
     "quarters": "quarters quarter quartale quartal trimestres trimestre",
-    "years": "years year jahre jahren jahr ans annees annee anos ano anni 年",
+    "years": "years year jahre jahren jahr jahres ans annees annee anos ano anni 年",
 }
 _UNIT_OF = {word: unit for unit, known in _UNIT_STEMS.items() for word in known.split()}
 
@@ -83,14 +83,37 @@ def unit_of_time(word: str) -> str | None:
 _UNIT_WORD = r"(?P<unit>[^\W\d_]{1,12})"
 # 过去7天: what counts comes at once behind the number.
 _CJK_UNIT = r"(?P<unit>[秒分小時时天日周週月年个個か月ヶ钟鐘間]{1,3})"
-_BACK = (
+# Of several: these may stand behind the number. 30 derniers jours
+_BACK_MANY = (
     r"last|past|previous|preceding|trailing|next|coming|recent|"
-    r"letzten|letzte|letzter|vergangenen|nächsten|derniers|dernières|dernier|dernière|"
-    r"últimos|últimas|último|última|ultimi|ultime|afgelopen"
+    r"letzten|letzte|vergangenen|vergangene|vorigen|nächsten|nächste|kommenden|"
+    r"derniers|dernières|précédents|précédentes|prochains|prochaines|"
+    r"últimos|últimas|ultimos|ultimas|próximos|próximas|ultimi|ultime|afgelopen|laatste"
+)
+_BACK = (
+    rf"{_BACK_MANY}|letzter|letztes|letztem|vergangener|vergangenes|voriger|voriges|nächster|"
+    r"nächstes|dernier|dernière|prochain|prochaine|último|última|próximo|próxima|ultimo|ultima"
+)
+# Les 30 jours passés, la semana pasada
+_BACK_AFTER = (
+    r"derniers?|dernières?|passée?s?|précédente?s?|écoulée?s?|prochaine?s?|"
+    r"pasad[oa]s?|anterior(?:es)?|próxim[oa]s?"
+)
+# One of a unit is counted by no number before it: "above 100 last month".
+_ONE = (
+    r"second|minute|hour|day|week|month|quarter|year|Sekunde|Stunde|Tag|Woche|Monat|Quartal|Jahr|"
+    r"seconde|heure|jour|semaine|trimestre|an|année|segundo|minuto|hora|día|semana|mes|año"
 )
 PERIODS = (
+    re.compile(
+        rf"\b(?P<number>\d{{1,6}})\s+(?:{_BACK_MANY})\s+(?!(?:{_ONE})(?!\w)){_UNIT_WORD}(?!\w)", _I
+    ),
     re.compile(rf"\b(?:{_BACK})\s+(?:(?P<number>\d{{1,6}})[\s-]*)?{_UNIT_WORD}(?!\w)", _I),
-    re.compile(rf"\b(?P<number>\d{{1,6}})\s+(?:{_BACK})\s+{_UNIT_WORD}(?!\w)", _I),
+    re.compile(
+        rf"\b(?:(?P<number>\d{{1,6}})\s+(?!(?:{_ONE})(?!\w)))?{_UNIT_WORD}\s+"
+        rf"(?:{_BACK_AFTER})(?!\w)",
+        _I,
+    ),
     re.compile(
         rf"(?:过去|過去|最近|近|前|直近)\s*(?:の)?(?P<number>\d{{1,6}})\s*(?:の)?{_CJK_UNIT}"
     ),
@@ -112,17 +135,29 @@ def single_period(word: str) -> int:
 _SPAN_UNIT = rf"(?P<number>\d{{1,6}}(?:\.\d{{1,3}})?)\s*-?\s*{_UNIT_WORD}(?!\w)"
 SPANS = (
     (
-        re.compile(rf"\b(?:within|innerhalb von|en moins de)\s+{_SPAN_UNIT}", _I),
+        re.compile(
+            rf"\b(?:within|innerhalb von|binnen|en moins de|dentro de|en menos de)\s+{_SPAN_UNIT}",
+            _I,
+        ),
         "within",
         "time",
     ),
     (
-        re.compile(rf"\b(?:older than|älter als|plus vieux que)\s+{_SPAN_UNIT}", _I),
+        re.compile(
+            rf"\b(?:older than|ältere?[rns]? als|(?:datant|vieux|vieilles?|âgée?s?) de plus de|"
+            rf"plus (?:vieux|vieilles?|anciens?|anciennes?|âgée?s?) (?:que|de)|"
+            rf"(?:con )?más (?:antigu|viej)[oa]s? (?:que|de))\s+{_SPAN_UNIT}",
+            _I,
+        ),
         "older_than",
         "age",
     ),
     (
-        re.compile(rf"\bfor\s+(?:more than|at least|longer than|over)\s+{_SPAN_UNIT}", _I),
+        re.compile(
+            rf"\b(?:for\s+(?:more than|at least|longer than|over)|seit\s+(?:mehr als|über)|"
+            rf"(?:depuis|pendant)\s+plus\s+de|(?:durante|desde hace)\s+más\s+de)\s+{_SPAN_UNIT}",
+            _I,
+        ),
         "lasting",
         "time",
     ),
