@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import date
 from keyword import iskeyword
 
-from . import numberwords, timewords, words
+from . import limits, numberwords, timewords, words
 from .described import Input, Role, Text, listed, made, named, string, strings
-from .numbers import measured, number, unit_of
+from .numbers import measured, number
 
 Reader = Callable[[Text], Iterator[Input]]
 
@@ -26,9 +26,7 @@ def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Inp
     text = Text(description)
     found = [item for reader in _READERS for item in reader(text)]
     found.sort(key=lambda item: item.at)
-    found = _as_range(found, text)
-    if sum(item.role in ("above", "below") for item in found) > 1:
-        found = [_told_apart(item, text) for item in found]
+    found = limits.related(found, text)
     used: dict[str, tuple[str, str]] = {}
     kept: list[Input] = []
     for item in found[:MOST]:
@@ -37,41 +35,6 @@ def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Inp
             used[name] = (item.type, item.source)
             kept.append(replace(item, name=name))
     return tuple(kept)
-
-
-def _as_range(found: list[Input], text: Text) -> list[Input]:
-    """Above 0.7 and below 0.9: not what is above or below, but what is between."""
-    limits = [item for item in found if item.role in ("above", "below")]
-    if [item.role for item in limits] != ["above", "below"]:
-        return found
-    low, high = limits
-    if float(low.source) >= float(high.source):
-        return found
-    middle = text.whole[low.at : high.at]
-    said = numberwords.COMPARED.match(text.whole, low.at)
-    if said is None or not numberwords.JOINED.fullmatch(middle[said.end() - low.at :]):
-        return found
-    between = {
-        low: replace(low, name="minimum", help=f'smallest value, from "{low.said}"', role="from"),
-        high: replace(high, name="maximum", help=f'largest value, from "{high.said}"', role="to"),
-    }
-    return [between.get(item, item) for item in found]
-
-
-def _told_apart(item: Input, text: Text) -> Input:
-    """Several limits are named after what they limit: cpu_threshold, memory_threshold."""
-    if item.role not in ("above", "below") or item.name != "threshold":
-        return item
-    at, subject = item.at, ""
-    for _ in range(4):
-        subject = text.before(at)
-        if not subject or named(subject) not in words.SMALL:
-            break
-        at = text.whole.lower().rfind(subject, 0, at)
-    stem = named(subject)
-    if len(stem) > 1 and stem not in words.SMALL:
-        return replace(item, name=f"{stem}_threshold")
-    return replace(item, name="minimum" if item.role == "below" else "maximum")
 
 
 def _free(item: Input, used: dict[str, tuple[str, str]], taken: frozenset[str]) -> str:
@@ -193,61 +156,6 @@ def _periods(text: Text) -> Iterator[Input]:
 
 
 # Numbers
-
-
-def _ranges(text: Text) -> Iterator[Input]:
-    for found in text.take(numberwords.YEARS):
-        text.read(found)
-        yield made(found, "first_year", "int", found["low"], "first year")
-        last = made(found, "last_year", "int", found["high"], "last year")
-        yield replace(last, at=found.start("high"))
-    for found in text.take(numberwords.RANGE):
-        unit = unit_of(found["unit"] or found["first"], found["sign"])
-        continental = unit in numberwords.CURRENCIES or found[0][:3].lower() != "bet"
-        low, high = (number(found[name], continental=continental) for name in ("low", "high"))
-        if low > high:
-            continue
-        text.read(found)
-        kind = "float" if unit or isinstance(low, float) or isinstance(high, float) else "int"
-        as_kind = float if kind == "float" else int
-        of = f" in {unit}" if unit else ""
-        yield made(found, "minimum", kind, repr(as_kind(low)), f"smallest value{of}", "from")
-        last = made(found, "maximum", kind, repr(as_kind(high)), f"largest value{of}", "to")
-        yield replace(last, at=found.start("high"))
-
-
-def _thresholds(text: Text) -> Iterator[Input]:
-    for pattern in (numberwords.COMPARED, numberwords.COMPARED_AFTER):
-        for found in text.take(pattern):
-            type_, source, unit = measured(found)
-            text.read(found)
-            role = _bad_side(text, found)
-            side = "lowest" if role == "below" else "highest"
-            of = f" in {unit}" if unit else ""
-            yield made(found, "threshold", type_, source, f"{side} value that is fine{of}", role)
-
-
-def _bad_side(text: Text, found: re.Match[str]) -> Role:
-    """Above or below: where the values are that the task is about.
-
-    What is asked to be under a limit is looked for above it. The nearest word before it decides.
-    """
-    said = found["word"].lower()
-    above = text.whole[max(0, found.start() - 200) : found.start()]
-    wanted, sought = (
-        max((each.end() for each in pattern.finditer(above)), default=0)
-        for pattern in (numberwords.WANTED, numberwords.LOOKED_FOR)
-    )
-    demanded = wanted > sought or (wanted == sought and said in numberwords.DEMANDS)
-    return "below" if numberwords.is_below(said) != demanded else "above"
-
-
-def _limits(text: Text) -> Iterator[Input]:
-    for pattern in numberwords.LIMITS:
-        for found in text.take(pattern):
-            text.read(found)
-            value = str(number(found["number"]))
-            yield made(found, "limit", "int", value, "at most so many", "most")
 
 
 def _amounts(text: Text) -> Iterator[Input]:
@@ -378,11 +286,11 @@ _READERS: tuple[Reader, ...] = (
     _paths,
     _hosts,
     _dates,
-    _ranges,
+    limits.ranges,
     _calendar,
     _periods,  # before limits: les 30 derniers jours are no 30 of anything
-    _limits,
-    _thresholds,
+    limits.most,
+    limits.thresholds,
     _for_whom,
     _switches,
     _amounts,

@@ -9,7 +9,7 @@ from . import numberwords
 
 def number(text: str, *, continental: bool = False) -> int | float:
     """As people write it: 1,200 and 1.5 and 3k. Where it is `continental`, 1.200 is the first."""
-    text = text.replace("\u00a0", "").replace("'", "")
+    text = re.sub(r"[\s']", "", text)
     factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
     text = text[:-1] if factor > 1 else text
     if "," in text and "." in text:  # the later of the two is the decimal one

@@ -137,7 +137,7 @@ SMALL = frozenset(
     first next previous over under above below usage utilisation utilization use used value values level
     rate has have had goes go gets get falls fall drops drop rises rise stays stay per about around only
     und oder der die das den dem ist sind von mit bei zu im am auf als wenn et ou le la les de du des est
-    y o el los las un una en con es que ueber uber of-the time times date dates and-the percent""".split()
+    y o el los las un una en con es que ueber uber ago hace old alt free of-the time times date dates and-the percent""".split()
 )
 SWITCHES = (
     (
