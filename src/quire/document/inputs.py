@@ -14,6 +14,7 @@ from keyword import iskeyword
 
 from . import limits, numberwords, timewords, words
 from .described import Input, Role, Text, listed, made, named, string, strings
+from .lists import lists
 from .numbers import measured, number
 
 Reader = Callable[[Text], Iterator[Input]]
@@ -225,18 +226,9 @@ def _quoted(text: Text) -> Iterator[Input]:
 
 
 def _nouns(text: Text) -> Iterator[Input]:
-    for found in text.take(words.REGION):
-        text.read(found)
-        yield made(found, "region", "str", string(found[0]), "region")
     for found in text.take(words.CHANNEL):
         text.read(found)
         yield made(found, "channel", "str", string(found["value"]), "channel")
-    for found in text.take(words.LISTED):
-        values = words.listed(found["values"])
-        if all(_is_name(value, short=len(values) > 2) for value in values):
-            text.read(found)
-            name = found["what"].lower()
-            yield made(found, name, "list[str]", strings(values), f"which {name}")
     for found in text.take(words.NOUN):
         value = found["value"].rstrip(".,;:!?)")
         if not value or words.folded(value) in words.SMALL:
@@ -245,11 +237,6 @@ def _nouns(text: Text) -> Iterator[Input]:
         if name:
             text.read(found)
             yield made(found, name, "str", string(value), words.help_of(name))
-
-
-def _is_name(word: str, *, short: bool) -> bool:
-    """Rather than a word of the sentence: `web01`, `ACME`, and of several `eu`; not `complain`."""
-    return re.search(r"[A-Z\d_.-]", word) is not None or (short and len(word) <= 4)
 
 
 def _for_whom(text: Text) -> Iterator[Input]:
@@ -281,6 +268,7 @@ def _switches(text: Text) -> Iterator[Input]:
 _READERS: tuple[Reader, ...] = (
     _urls,
     _emails,
+    lists,
     _quoted,
     _nouns,
     _paths,

@@ -234,8 +234,8 @@ COUNTED = re.compile(
 
 # customers 17, 23 and 42
 NUMBERED = re.compile(
-    r"\b(?P<what>[a-z]{3,20}s)\s+(?P<values>\d{1,9}(?:\s?,\s?\d{1,9}){0,20},?\s+"
-    r"(?:and|or|und|et|y)\s+\d{1,9})(?![\w%]|[.,:-]\d)",
+    r"\b(?P<what>[^\W\d_]{3,20}(?:s|en))\s+(?P<values>\d{1,9}(?:\s?,\s?\d{1,9}){0,20},?\s+"
+    r"(?:and|or|und|oder|et|ou|y|o)\s+\d{1,9})(?![\w%]|[.,:-]\d)",
     _I,
 )
 # What stands behind a number and is not counted by it.

@@ -80,7 +80,6 @@ NAMED_BY = {
     "mentions": "query", "called": "name", "named": "name", "tagged": "tag", "labelled": "label",
     "labeled": "label", "nach": "query", "enthalt": "pattern", "enthalten": "pattern",
 }  # fmt: skip
-_WORD = r"[^\W\d_][\w.-]{0,40}(?<![.-])"
 REGION = re.compile(r"(?<![\w-])(?:us|eu|ap|ca|sa|me|af|il)-(?:gov-)?[a-z]{4,9}-\d(?![\w-])")
 CHANNEL = re.compile(r"(?<![\w/#&])(?P<value>#[a-z][\w-]{1,60})(?![\w#])")
 NOUN = re.compile(
@@ -88,31 +87,19 @@ NOUN = re.compile(
     r"\s*(?:=|:|\s)\s*(?P<value>(?-i:[A-Z][\w./-]{0,60}|[a-z]\w*(?=[-/_\d])[\w./-]{1,60}|\d+[A-Za-z-][\w-]{0,30}))",
     _I,
 )
-_PLURALS = "|".join(
-    sorted(
-        (re.sub("(?<![aeo])y$", "ie", noun) + "s" for noun in NOUNS | {"shop", "stock"}),
-        key=len,
-        reverse=True,
-    )
-)
-_AND = r",?\s+(?:and|or|und|et|y)\s+"
-# hosts web01, web02 and db01
-LISTED = re.compile(
-    rf"\b(?P<what>{_PLURALS})\s*:?\s+(?P<values>{_WORD}(?:\s?,\s?{_WORD}){{0,20}}{_AND}{_WORD})",
-    _I,
-)
+AND = r"(?:,?\s+(?:and|or|und|oder|sowie|et|ou|y|o|e|as well as)\s+|\s*&\s*)"
 
 
 def listed(values: str) -> list[str]:
     """`a, b and c`, one by one."""
-    return re.split(rf"{_AND}|\s*,\s*", values)
+    return re.split(rf"{AND}|\s*,\s*", values)
 
 
 FOR = re.compile(
     r"\b(?i:for)\s+(?:(?i:the)\s+)?(?P<value>[A-Z][\w&'’.-]{0,40}(?:\s+(?!(?:And|Or|In|At|On)\b)[A-Z][\w&'’.-]{0,40}){0,3})"
 )
 _CITY = r"(?-i:[A-Z][a-zà-ÿ]{2,30}(?:[ -][A-Z][a-zà-ÿ]{2,30}){0,2})"
-PLACES = re.compile(rf"\bin\s+(?P<values>{_CITY}(?:,\s+{_CITY}){{0,20}}{_AND}{_CITY})")
+PLACES = re.compile(rf"\b(?:in|à|en)\s+(?P<values>{_CITY}(?:,\s+{_CITY}){{0,20}}{AND}{_CITY})")
 PLACE = re.compile(
     r"\bin\s+(?P<value>(?-i:[A-Z][a-zà-ÿ]{2,30}(?:[ -][A-Z][a-zà-ÿ]{2,30}){0,2}))(?=\s*(?:[.,;:!?)]|$|and\b|for\b|over\b|at\b))",
     re.MULTILINE,
