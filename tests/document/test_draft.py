@@ -215,6 +215,11 @@ def test_what_limits_something_else_is_used_where_items_are_gathered() -> None:
     assert 'if item["value"] > threshold]' in text
 
 
+def test_the_rule_says_whether_the_limit_itself_counts() -> None:
+    text = draft(["Alert when cpu is at least 80 or memory above 90"]).text
+    assert "What is at or above `cpu_threshold` or above `memory_threshold` needs" in text
+
+
 @pytest.mark.parametrize("words", ["above 80 or memory above", "at least 80 or memory above"])
 def test_limits_on_two_subjects_are_compared_with_their_own(
     words: str, glued: dict[str, Any]

@@ -245,6 +245,11 @@ DESCRIPTIONS = {
         "minimum: float = 10.0 below",
         "maximum: float = 90.0 above",
     ],
+    "Avisar cuando la CPU supere 80% o la memoria supere 90%": [
+        "cpu_threshold: float = 80.0 above",
+        "memoria_threshold: float = 90.0 above",
+    ],
+    "Keep at most 5 backups": ["limit: int = 5 most"],
     "Rows where price > 5 and price < 30": ["minimum: int = 5 from", "maximum: int = 30 to"],
     "Prices between 10 and 20 or above 50": [
         "minimum: int = 10 from",

@@ -140,8 +140,7 @@ def _limit(inputs: Sequence[Input]) -> Input | None:
 
 def _rule(inputs: Sequence[Input]) -> str:
     parts = [
-        f"`{item.name}` or {item.role}" if item.edge else f"{item.role} `{item.name}`"
-        for item in _thresholds(inputs)
+        f"{'at or ' if item.edge else ''}{item.role} `{item.name}`" for item in _thresholds(inputs)
     ]
     parts += [f"between `{low.name}` and `{high.name}`" for low, high in _ranges(inputs)]
     limit = _limit(inputs)

@@ -100,9 +100,9 @@ def _limit(text: Text, found: re.Match[str]) -> Input:
 
 def _is_condition(text: Text, found: re.Match[str]) -> bool:
     """Orders with at most 3 items, rather than at most 3 orders."""
-    if numberwords.ROWS.match(text.whole, found.end()):
-        return False
     before = text.whole[max(0, found.start() - 60) : found.start()].rstrip()
+    if numberwords.ROWS.match(text.whole, found.end()) or before.lower().endswith("keep"):
+        return False
     if numberwords.CONDITION.search(before):
         return True
     return any(each.end() == len(before) for each in numberwords.WANTED.finditer(before))
@@ -237,7 +237,8 @@ def _told_apart(item: Input, found: list[Input], text: Text) -> Input:
     start = max(item.at - 60, counted.end() if counted else start + (joint.end() if joint else 0))
     stem = _subject(text, item.at, max(0, start))
     if not stem and item.role == "aside":
-        stem = _counted(text, item) or timewords.unit_of_time(item.unit) or "other"
+        time = timewords.unit_of_time(item.unit)
+        stem = _counted(text, item) or time or named(item.unit) or "other"
     if stem:
         return replace(item, name=f"{stem}_threshold")
     return _extreme(item)

@@ -65,7 +65,7 @@ _MORE_ABROAD = (
     r"übersteig(?:t|en)|überschreite[nt]|"
     r"plus de|(?:plus (?:grand|haut|long|élevé)e?s?|supérieure?s?) (?:à|a|que)|au-dessus de|au-delà de|"
     r"(?:dépass|excèd)(?:e|ent|ant)(?: pas)?|"
-    r"más de|superior(?:es)? a|mayor(?:es)? (?:que|de|a)|por encima de|superan?|exceden?|"
+    r"más de|superior(?:es)? a|mayor(?:es)? (?:que|de|a)|por encima de|super[ae]n?|exced[ae]n?|"
     r"più di|superior[ei] a|oltre|meer dan|超过|超過|高于|高於|大于|大於|より大きい"
 )
 _LEAST = (
