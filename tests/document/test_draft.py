@@ -93,7 +93,11 @@ def test_what_is_between_two_limits_counts(glued: dict[str, Any]) -> None:
     assert "What is between `minimum` and `maximum` needs attention" in made.text
     values = {item["value"] for item in executed(made.text)["items"]}
     executed(made.text, minimum=min(values), maximum=max(values))
-    assert glued["found"] == len(values)
+    assert glued["found"] == len(values) - 2
+    for text in ("load of at least 0.7 and at most 0.9", "load between 0.7 and 0.9"):
+        inclusive = draft([f"List servers with a {text}"]).text
+        executed(inclusive, minimum=min(values), maximum=max(values))
+        assert glued["found"] == len(values)
     executed(made.text, minimum=max(values) + 1, maximum=max(values) + 2)
     assert glued["found"] == 0
 
@@ -167,6 +171,14 @@ def test_lines_with_the_pattern_are_kept(
         ("Alert below 5", [4, 5, 6], [4]),
         ("Make sure that it is under 5", [4, 6], [6]),
         ("Alert below 2 °C or above 5 °C", [1, 3, 6], [1, 6]),
+        ("Find orders with at least 5 items", [4, 5, 6], [5, 6]),
+        ("Find orders with 5 or more items", [4, 5, 6], [5, 6]),
+        ("Find orders with at most 5 items", [4, 5, 6], [4, 5]),
+        ("The score must be at least 5", [4, 5, 6], [4]),
+        ("The score must be above 5", [4, 5, 6], [4, 5]),
+        ("Make sure that it is between 4 and 5", [3, 4, 5, 6], [3, 6]),
+        ("List files over 5 MB older than 3 days", [4, 5, 6], [6]),
+        ("Report invoices between $4 and $5 older than 3 days", [3, 4, 5, 6], [4, 5]),
     ],
 )
 def test_the_rule_is_the_one_that_was_said(
@@ -180,6 +192,45 @@ def test_the_rule_is_the_one_that_was_said(
             exec(cell.source, names)
     assert [item["value"] for item in glued["shown"]] == found
     assert glued["status"] == "attention"
+
+
+@pytest.mark.parametrize(
+    ("description", "help_"),
+    [
+        ("Alert above 5", "highest value that is fine"),
+        ("Alert at 5 or more", "lowest value that counts"),
+        ("Alert below 5", "lowest value that is fine"),
+        ("Find orders with at most 5 items", "highest value that counts"),
+    ],
+)
+def test_the_help_of_a_limit_is_true_of_the_limit_itself(description: str, help_: str) -> None:
+    (parameter,) = declared(draft([description]).document)
+    assert parameter.help.startswith(f"{help_}, from ")
+
+
+def test_what_limits_something_else_is_used_where_items_are_gathered() -> None:
+    text = draft(["List files over 10 MB older than 30 days"]).text
+    assert "Use `older_than_days` here: the rule only looks at the value of an item." in text
+    assert 'asked = {"older_than_days": older_than_days}' in text
+    assert 'if item["value"] > threshold]' in text
+
+
+def test_the_rule_says_whether_the_limit_itself_counts() -> None:
+    text = draft(["Alert when cpu is at least 80 or memory above 90"]).text
+    assert "What is at or above `cpu_threshold` or above `memory_threshold` needs" in text
+
+
+@pytest.mark.parametrize("words", ["above 80 or memory above", "at least 80 or memory above"])
+def test_limits_on_two_subjects_are_compared_with_their_own(
+    words: str, glued: dict[str, Any]
+) -> None:
+    text = draft([f"Alert when cpu is {words} 90"]).text
+    names = executed(text)
+    names["items"] = [{"name": "cpu", "value": 85}, {"name": "memory", "value": 85}]
+    for cell in formats.loads(text, ".py").cells:
+        if cell.title in ("decide", "report", "check"):
+            exec(cell.source, names)
+    assert [item["name"] for item in glued["shown"]] == ["cpu"]
 
 
 def test_a_limit_limits_and_its_check_can_fail(glued: dict[str, Any]) -> None:

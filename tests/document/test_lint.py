@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from quire.document import formats, logbook
 from quire.document.lint import lint
 from quire.document.model import Cell, Document, identified
 
@@ -83,7 +89,48 @@ def test_required_parameters_are_given():
     assert lint(doc("region: str", "print(region)"))[0].kind == "undefined"
 
 
+FRONT = "---\nparameters:\n  seed: 7\n  items: {type: int, default: 3}\n---\n"
+
+
+def test_parameters_of_the_front_matter_are_given() -> None:
+    book = FRONT + "\n```python\nprint(seed, items, other)\n```\n"
+    assert [f.message for f in lint(logbook.loads(book))] == ["other is not defined above"]
+    task = "# ---\n# parameters:\n#   seed: 7\n# ---\n\n# %%\nprint(seed, other)\n"
+    assert [f.message for f in lint(formats.loads(task, ".py"))] == ["other is not defined above"]
+
+
+def test_front_matter_that_cannot_be_read_may_declare_what_it_mentions() -> None:
+    task = "# ---\n# parameters: [seed\n# ---\n\n# %%\nprint(seed, other)\n"
+    assert [f.message for f in lint(formats.loads(task, ".py"))] == ["other is not defined above"]
+
+
+SHIPPED = [
+    found
+    for found in (files("quire") / "shipped" / "logbooks").iterdir()
+    if found.name.endswith(".md")
+]
+
+
+@pytest.mark.parametrize("template", SHIPPED, ids=lambda found: str(found.name))
+def test_templates_that_are_shipped_are_clean(template: Path) -> None:
+    assert lint(logbook.loads(template.read_text(encoding="utf-8"))) == []
+
+
+def test_a_name_that_a_line_uses_twice_is_told_once() -> None:
+    assert said("a = 1\nprint(y, y + z)\nprint(y)") == [
+        (0, 2, 7, "y is not defined above"),
+        (0, 2, 14, "z is not defined above"),
+        (0, 3, 7, "y is not defined above"),
+    ]
+
+
 def test_other_languages_and_text_are_left_alone():
     assert lint(doc("x <- 1", language="r")) == []
     assert lint(Document(identified([Cell("markdown", "x = = 1"), Cell("raw", "y y")]))) == []
     assert lint(Document(())) == []
+
+
+def test_a_step_of_a_logbook_in_another_language_is_left_alone() -> None:
+    book = "```r\ny <- x + 1\n```\n\n```julia\nusing X\n```\n\n```python\nz\n```\n"
+    found = lint(logbook.loads(book, frozenset({"r", "julia"})))
+    assert [f.message for f in found] == ["z is not defined above"]

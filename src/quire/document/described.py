@@ -9,8 +9,9 @@ from typing import Literal
 
 from . import words
 
-# From and to: the values that the task is about lie between them.
-Role = Literal["above", "below", "from", "to", "most", "file", "dry", ""]
+# From and to: the values that the task is about lie between them. Aside: it limits something else
+# than the value, so the rule does not use it.
+Role = Literal["above", "below", "from", "to", "aside", "most", "file", "dry", ""]
 
 _READ = 4_000  # characters of a description that are looked at
 _HELP = 60
@@ -18,7 +19,8 @@ _HELP = 60
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """`source` is the default as Python; `said` is where in the description it comes from."""
+    """`source` is the default as Python; `said` is what in the description it comes from, which
+    stands there from `at` to `end`. `edge`: the limit itself is looked for, too."""
 
     name: str
     type: str
@@ -27,6 +29,9 @@ class Input:
     said: str
     at: int
     role: Role = ""
+    end: int = 0
+    unit: str = ""
+    edge: bool = False
 
     @property
     def line(self) -> str:
@@ -84,7 +89,8 @@ def made(
     found: re.Match[str], name: str, type_: str, source: str, help_: str, role: Role = ""
 ) -> Input:
     said = _said(found[0])
-    return Input(name, type_, source, f'{help_}, from "{said}"', said, found.start(), role)
+    help_ = f'{help_}, from "{said}"'
+    return Input(name, type_, source, help_, said, found.start(), role, found.end())
 
 
 def listed(matches: list[re.Match[str]], one: str, many: str, help_: str) -> Iterator[Input]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import formats, gathering
@@ -24,7 +24,19 @@ _REASON = re.compile(
 TAKEN = frozenset(
     {
         *("items", "item", "found", "shown", "ranked", "status", "source", "records", "record"),
-        *("measure", "called", "file", "lines", "limits", "glue", "asked", "rows", "n", "value"),
+        *(
+            "measure",
+            "called",
+            "file",
+            "lines",
+            "limits",
+            "counts",
+            "glue",
+            "asked",
+            "rows",
+            "n",
+            "value",
+        ),
         *("date", "csv", "json", "islice", "os"),
     }
 )
@@ -76,7 +88,7 @@ def draft(lines: Sequence[str]) -> Draft:
     cells = (
         Cell("markdown", _about(title, more, known, reason)),
         Cell("code", _parameters(known), title="parameters", tags=("parameters",)),
-        Cell("markdown", "## Gather\n\nWhat there is to look at, one item each."),
+        Cell("markdown", f"## Gather\n\n{gathering.intention(known)}"),
         Cell("code", gathering.gather(known), title="gather"),
         Cell("markdown", f"## Decide\n\n{_rule(known)}"),
         Cell("code", _decide(known), title="decide"),
@@ -127,26 +139,46 @@ def _limit(inputs: Sequence[Input]) -> Input | None:
 
 
 def _rule(inputs: Sequence[Input]) -> str:
-    parts = [f"{item.role} `{item.name}`" for item in _thresholds(inputs)]
+    parts = [
+        f"{'at or ' if item.edge else ''}{item.role} `{item.name}`" for item in _thresholds(inputs)
+    ]
     parts += [f"between `{low.name}` and `{high.name}`" for low, high in _ranges(inputs)]
     limit = _limit(inputs)
     rule = f"What is {' or '.join(parts)} needs attention." if parts else "All of it counts."
     return f"{rule} At most `{limit.name}` are shown, the largest first." if limit else rule
 
 
+def _compared(value: str, item: Input) -> str:
+    return f"{value} {'>' if item.role == 'above' else '<'}{'=' if item.edge else ''} {item.name}"
+
+
+def _within(value: str, low: Input, high: Input) -> str:
+    signs = ("<=" if item.edge else "<" for item in (low, high))
+    return f"{low.name} {next(signs)} {value} {next(signs)} {high.name}"
+
+
+def _by_subject(subjects: Mapping[str, Input]) -> list[str]:
+    """Each item has the limit of what it is called."""
+    signs = {_compared("", item).removesuffix(item.name) for item in subjects.values()}
+    if len(signs) == 1:
+        pairs = ", ".join(f'"{name}": {item.name}' for name, item in subjects.items())
+        (sign,) = signs
+        test = f'item["value"]{sign}limits[item["name"]]'
+        return [f"limits = {{{pairs}}}", f"found = [item for item in items if {test}]"]
+    tests = [f'"{name}": lambda value: {_compared("value", i)}' for name, i in subjects.items()]
+    found = 'found = [item for item in items if counts[item["name"]](item["value"])]'
+    return ["counts = {", *(f"    {test}," for test in tests), "}", found]
+
+
 def _decide(inputs: Sequence[Input]) -> str:
-    thresholds, limit = _thresholds(inputs), _limit(inputs)
+    limit = _limit(inputs)
     lines = []
     subjects = gathering.subjects(inputs)
-    signs = {"above": ">", "below": "<"}
     if subjects:
-        sign = signs[thresholds[0].role]
-        pairs = ", ".join(f'"{name}": {item.name}' for name, item in subjects.items())
-        lines += [f"limits = {{{pairs}}}"]
-        lines += [f'found = [item for item in items if item["value"] {sign} limits[item["name"]]]']
+        lines += _by_subject(subjects)
     elif _decides(inputs):
-        tests = [f'item["value"] {signs[item.role]} {item.name}' for item in thresholds]
-        tests += [f'{low.name} <= item["value"] <= {high.name}' for low, high in _ranges(inputs)]
+        tests = [_compared('item["value"]', item) for item in _thresholds(inputs)]
+        tests += [_within('item["value"]', low, high) for low, high in _ranges(inputs)]
         lines += [f"found = [item for item in items if {' or '.join(tests)}]"]
     else:
         lines += ["found = items"]

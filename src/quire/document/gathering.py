@@ -62,13 +62,23 @@ def subjects(inputs: Sequence[Input]) -> dict[str, Input]:
     limits = [item for item in inputs if item.role in ("above", "below")]
     named = {item.name.removesuffix("_threshold"): item for item in limits}
     apart = all(item.name.endswith("_threshold") for item in limits)
-    alike = len({item.role for item in limits}) == 1
-    return named if len(limits) > 1 and apart and alike and _file(inputs) is None else {}
+    ranged = any(item.role == "from" for item in inputs)
+    alone = ranged or _file(inputs) is not None
+    return named if len(limits) > 1 and apart and not alone else {}
+
+
+def intention(inputs: Sequence[Input]) -> str:
+    """What the cell is to do."""
+    asides = [f"`{item.name}`" for item in inputs if item.role == "aside"]
+    said = "What there is to look at, one item each."
+    if asides:
+        said += f" Use {' and '.join(asides)} here: the rule only looks at the value of an item."
+    return said
 
 
 def gather(inputs: Sequence[Input]) -> str:
     file = _file(inputs)
-    asked = [item for item in inputs if item.role == "" and item is not file]
+    asked = [item for item in inputs if item.role in ("", "aside") and item is not file]
     said = ", ".join(f'"{item.name}": {item.name}' for item in asked)
     parts = [f"asked = {{{said}}}\nprint(asked)"] if asked else []
     if file is not None:

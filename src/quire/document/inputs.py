@@ -12,9 +12,10 @@ from dataclasses import replace
 from datetime import date
 from keyword import iskeyword
 
-from . import words
+from . import limits, numberwords, timewords, words
 from .described import Input, Role, Text, listed, made, named, string, strings
-from .numbers import measured, number, unit_of
+from .lists import lists
+from .numbers import measured, number
 
 Reader = Callable[[Text], Iterator[Input]]
 
@@ -26,9 +27,7 @@ def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Inp
     text = Text(description)
     found = [item for reader in _READERS for item in reader(text)]
     found.sort(key=lambda item: item.at)
-    found = _as_range(found, text)
-    if sum(item.role in ("above", "below") for item in found) > 1:
-        found = [_told_apart(item, text) for item in found]
+    found = limits.related(found, text)
     used: dict[str, tuple[str, str]] = {}
     kept: list[Input] = []
     for item in found[:MOST]:
@@ -37,41 +36,6 @@ def inferred(description: str, taken: frozenset[str] = frozenset()) -> tuple[Inp
             used[name] = (item.type, item.source)
             kept.append(replace(item, name=name))
     return tuple(kept)
-
-
-def _as_range(found: list[Input], text: Text) -> list[Input]:
-    """Above 0.7 and below 0.9: not what is above or below, but what is between."""
-    limits = [item for item in found if item.role in ("above", "below")]
-    if [item.role for item in limits] != ["above", "below"]:
-        return found
-    low, high = limits
-    if float(low.source) >= float(high.source):
-        return found
-    middle = text.whole[low.at : high.at]
-    said = words.COMPARED.match(text.whole, low.at)
-    if said is None or not words.JOINED.fullmatch(middle[said.end() - low.at :]):
-        return found
-    between = {
-        low: replace(low, name="minimum", help=f'smallest value, from "{low.said}"', role="from"),
-        high: replace(high, name="maximum", help=f'largest value, from "{high.said}"', role="to"),
-    }
-    return [between.get(item, item) for item in found]
-
-
-def _told_apart(item: Input, text: Text) -> Input:
-    """Several limits are named after what they limit: cpu_threshold, memory_threshold."""
-    if item.role not in ("above", "below") or item.name != "threshold":
-        return item
-    at, subject = item.at, ""
-    for _ in range(4):
-        subject = text.before(at)
-        if not subject or named(subject) not in words.SMALL:
-            break
-        at = text.whole.lower().rfind(subject, 0, at)
-    stem = named(subject)
-    if len(stem) > 1 and stem not in words.SMALL:
-        return replace(item, name=f"{stem}_threshold")
-    return replace(item, name="minimum" if item.role == "below" else "maximum")
 
 
 def _free(item: Input, used: dict[str, tuple[str, str]], taken: frozenset[str]) -> str:
@@ -138,14 +102,14 @@ def _date(found: re.Match[str], group: str) -> date | None:
 
 
 def _dates(text: Text) -> Iterator[Input]:
-    for found in text.take(words.DATES):
+    for found in text.take(timewords.DATES):
         day = _date(found, "day")
         if day is None:
             continue
         text.read(found)
         bound = (found["bound"] or "").strip().lower()
-        last = bound in words.UNTIL
-        first = bound in words.SINCE or (not last and bool(found["rest"]))
+        last = bound in timewords.UNTIL
+        first = bound in timewords.SINCE or (not last and bool(found["rest"]))
         name = "until" if last else "since" if first else "day"
         help_ = {"until": "last day", "since": "first day"}.get(name, "which day")
         if found["rest"] and (end := _date(found, "end")) is not None:
@@ -158,7 +122,7 @@ def _dates(text: Text) -> Iterator[Input]:
 
 def _calendar(text: Text) -> Iterator[Input]:
     """Quarters, months with a year, times of day, years."""
-    for pattern, name, help_ in words.CALENDAR:
+    for pattern, name, help_ in timewords.CALENDAR:
         for found in text.take(pattern):
             text.read(found)
             value = found["value"]
@@ -169,16 +133,16 @@ def _calendar(text: Text) -> Iterator[Input]:
 
 
 def _periods(text: Text) -> Iterator[Input]:
-    for pattern in words.PERIODS:
+    for pattern in timewords.PERIODS:
         for found in text.take(pattern):
-            unit = words.unit_of_time(found["unit"])
+            unit = timewords.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
                 value = str(int(found["number"] or 1))
                 yield made(found, unit, "int", value, f"{unit} to look at")
-    for pattern, name, help_ in words.SPANS:
+    for pattern, name, help_ in timewords.SPANS:
         for found in text.take(pattern):
-            unit = words.unit_of_time(found["unit"])
+            unit = timewords.unit_of_time(found["unit"])
             if unit is not None:
                 text.read(found)
                 value = str(number(found["number"]))
@@ -186,90 +150,35 @@ def _periods(text: Text) -> Iterator[Input]:
                 role: Role = "above" if name == "older_than" else ""
                 item = made(found, f"{name}_{unit}", kind, value, f"{help_} in {unit}")
                 yield replace(item, role=role)
-    for found in text.take(words.SINGLE):
+    for found in text.take(timewords.SINGLE):
         text.read(found)
-        days = words.single_period(found[0])
+        days = timewords.single_period(found[0])
         yield made(found, "days", "int", str(days), "days to look at")
 
 
 # Numbers
 
 
-def _ranges(text: Text) -> Iterator[Input]:
-    for found in text.take(words.YEARS):
-        text.read(found)
-        yield made(found, "first_year", "int", found["low"], "first year")
-        last = made(found, "last_year", "int", found["high"], "last year")
-        yield replace(last, at=found.start("high"))
-    for found in text.take(words.RANGE):
-        unit = unit_of(found["unit"] or found["first"], found["sign"])
-        continental = unit in words.CURRENCIES or found[0][:3].lower() != "bet"
-        low, high = (number(found[name], continental=continental) for name in ("low", "high"))
-        if low > high:
-            continue
-        text.read(found)
-        kind = "float" if unit or isinstance(low, float) or isinstance(high, float) else "int"
-        as_kind = float if kind == "float" else int
-        of = f" in {unit}" if unit else ""
-        yield made(found, "minimum", kind, repr(as_kind(low)), f"smallest value{of}", "from")
-        last = made(found, "maximum", kind, repr(as_kind(high)), f"largest value{of}", "to")
-        yield replace(last, at=found.start("high"))
-
-
-def _thresholds(text: Text) -> Iterator[Input]:
-    for pattern in (words.COMPARED, words.COMPARED_AFTER):
-        for found in text.take(pattern):
-            type_, source, unit = measured(found)
-            text.read(found)
-            role = _bad_side(text, found)
-            side = "lowest" if role == "below" else "highest"
-            of = f" in {unit}" if unit else ""
-            yield made(found, "threshold", type_, source, f"{side} value that is fine{of}", role)
-
-
-def _bad_side(text: Text, found: re.Match[str]) -> Role:
-    """Above or below: where the values are that the task is about.
-
-    What is asked to be under a limit is looked for above it. The nearest word before it decides.
-    """
-    said = found["word"].lower()
-    above = text.whole[max(0, found.start() - 200) : found.start()]
-    wanted, sought = (
-        max((each.end() for each in pattern.finditer(above)), default=0)
-        for pattern in (words.WANTED, words.LOOKED_FOR)
-    )
-    demanded = wanted > sought or (wanted == sought and said in words.DEMANDS)
-    return "below" if words.is_below(said) != demanded else "above"
-
-
-def _limits(text: Text) -> Iterator[Input]:
-    for pattern in words.LIMITS:
-        for found in text.take(pattern):
-            text.read(found)
-            value = str(number(found["number"]))
-            yield made(found, "limit", "int", value, "at most so many", "most")
-
-
 def _amounts(text: Text) -> Iterator[Input]:
     """Numbers that are left and say what they count or measure."""
-    for found in text.take(words.PERCENTILE):
+    for found in text.take(numberwords.PERCENTILE):
         text.read(found)
         yield made(found, "percentile", "float", repr(float(found["number"])), "percentile")
-    for found in text.take(words.LABELLED):
+    for found in text.take(numberwords.LABELLED):
         if name := named(found["label"]):
             text.read(found)
             value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
             yield made(found, name, kind, repr(value), found["label"].lower())
-    for pattern in (words.MEASURE, words.MONEY):
+    for pattern in (numberwords.MEASURE, numberwords.MONEY):
         yield from _quantities(text, pattern)
-    for found in text.take(words.NUMBERED):
+    for found in text.take(numberwords.NUMBERED):
         if (name := named(found["what"])) and name not in words.SMALL:
             text.read(found)
             values = re.findall(r"\d+", found["values"])
             source = f"[{', '.join(str(int(value)) for value in values)}]"
             yield made(found, name, "list[int]", source, f"which {found['what']}")
-    for found in text.take(words.COUNTED):
+    for found in text.take(numberwords.COUNTED):
         before = text.whole[: found.start()].rstrip()
         product = re.search(r"\w\W+([A-Z]\w*)$", before[-40:])
         if not product:  # Python 3, not 3 of anything
@@ -280,7 +189,7 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
     for found in text.take(pattern):
         type_, source, unit = measured(found)
         text.read(found)
-        if time := words.unit_of_time(unit):
+        if time := timewords.unit_of_time(unit):
             value = number(found["number"])
             kind = "float" if isinstance(value, float) else "int"
             yield made(found, time, kind, repr(value), f"how many {time}")
@@ -290,10 +199,10 @@ def _quantities(text: Text, pattern: re.Pattern[str]) -> Iterator[Input]:
 
 
 def _counted(text: Text, found: re.Match[str]) -> Iterator[Input]:
-    name = named(found["what"])
-    if name in words.NOT_COUNTED:
+    name = timewords.unit_of_time(found["what"]) or named(found["what"])
+    if name in numberwords.NOT_COUNTED:
         return
-    if name in words.REPEATED:
+    if name in numberwords.REPEATED:
         name = "times"
     elif not name or name in words.SMALL:
         name = "number"
@@ -317,18 +226,9 @@ def _quoted(text: Text) -> Iterator[Input]:
 
 
 def _nouns(text: Text) -> Iterator[Input]:
-    for found in text.take(words.REGION):
-        text.read(found)
-        yield made(found, "region", "str", string(found[0]), "region")
     for found in text.take(words.CHANNEL):
         text.read(found)
         yield made(found, "channel", "str", string(found["value"]), "channel")
-    for found in text.take(words.LISTED):
-        values = words.listed(found["values"])
-        if all(_is_name(value, short=len(values) > 2) for value in values):
-            text.read(found)
-            name = found["what"].lower()
-            yield made(found, name, "list[str]", strings(values), f"which {name}")
     for found in text.take(words.NOUN):
         value = found["value"].rstrip(".,;:!?)")
         if not value or words.folded(value) in words.SMALL:
@@ -337,11 +237,6 @@ def _nouns(text: Text) -> Iterator[Input]:
         if name:
             text.read(found)
             yield made(found, name, "str", string(value), words.help_of(name))
-
-
-def _is_name(word: str, *, short: bool) -> bool:
-    """Rather than a word of the sentence: `web01`, `ACME`, and of several `eu`; not `complain`."""
-    return re.search(r"[A-Z\d_.-]", word) is not None or (short and len(word) <= 4)
 
 
 def _for_whom(text: Text) -> Iterator[Input]:
@@ -373,16 +268,17 @@ def _switches(text: Text) -> Iterator[Input]:
 _READERS: tuple[Reader, ...] = (
     _urls,
     _emails,
+    lists,
     _quoted,
     _nouns,
     _paths,
     _hosts,
     _dates,
-    _ranges,
+    limits.ranges,
     _calendar,
-    _limits,
-    _periods,
-    _thresholds,
+    _periods,  # before limits: les 30 derniers jours are no 30 of anything
+    limits.most,
+    limits.thresholds,
     _for_whom,
     _switches,
     _amounts,

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..errors import DocumentError
+from . import frontmatter
 from .model import Cell, Document
 from .parsing import COMMAND, Parsed, parsed
 
@@ -45,7 +47,7 @@ def lint(document: Document) -> list[Finding]:
     """In the order of the cells. Only Python is checked."""
     if document.language != "python":
         return []
-    code = [(at, cell) for at, cell in enumerate(document.cells) if cell.kind == "code"]
+    code = [(at, cell) for at, cell in enumerate(document.cells) if _is_python(cell)]
     readings = [parsed(cell.source) for _, cell in code]
     found: list[Finding] = []
     broken: set[int] = set()
@@ -55,8 +57,28 @@ def lint(document: Document) -> list[Finding]:
             broken.add(n)
             line, column = error.lineno or 1, max(error.offset or 1, 1)
             found.append(Finding(cell.id, at, line, column, error.msg, "syntax"))
-    found += _undefined(code, readings, broken)
-    return sorted(found, key=lambda item: (item.index, item.line, item.column))
+    found += _undefined(code, readings, broken, _taken(document))
+    return _once(sorted(found, key=lambda item: (item.index, item.line, item.column)))
+
+
+def _is_python(cell: Cell) -> bool:
+    """A step of a logbook may say that it is for another kernel: its language is not known."""
+    return cell.kind == "code" and cell.metadata.get("kernel", "python") in ("python", "python3")
+
+
+def _once(found: Sequence[Finding]) -> list[Finding]:
+    """A line that uses a name twice lacks it once: one mends both."""
+    said = {(item.index, item.line, item.message): item for item in reversed(found)}
+    return list(reversed(said.values()))
+
+
+def _taken(document: Document) -> frozenset[str]:
+    """What the front matter declares: a run gives it before the first step."""
+    try:
+        return frozenset(parameter.name for parameter in frontmatter.of(document).parameters)
+    except DocumentError:
+        # Nobody knows what it would declare: whatever it mentions may be there.
+        return frozenset(_WORD.findall(document.cells[0].source))
 
 
 def _syntax_error(reading: Parsed) -> SyntaxError | None:
@@ -75,11 +97,14 @@ def _syntax_error(reading: Parsed) -> SyntaxError | None:
 
 
 def _undefined(
-    code: Sequence[tuple[int, Cell]], readings: Sequence[Parsed], broken: set[int]
+    code: Sequence[tuple[int, Cell]],
+    readings: Sequence[Parsed],
+    broken: set[int],
+    taken: frozenset[str],
 ) -> Iterator[Finding]:
     from pyflakes import checker, messages  # type: ignore[import-untyped]
 
-    known = set(_KNOWN)
+    known = {*_KNOWN, *taken}
     texts: list[str] = []
     starts: list[int] = []
     line = 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from . import words
+from . import numberwords
 
 
 def number(text: str, *, continental: bool = False) -> int | float:
     """As people write it: 1,200 and 1.5 and 3k. Where it is `continental`, 1.200 is the first."""
-    text = text.replace("\u00a0", "").replace("'", "")
+    text = re.sub(r"[\s']", "", text)
     factor = {"k": 1_000, "m": 1_000_000}.get(text[-1:].lower(), 1)
     text = text[:-1] if factor > 1 else text
     if "," in text and "." in text:  # the later of the two is the decimal one
@@ -30,14 +30,14 @@ def number(text: str, *, continental: bool = False) -> int | float:
 
 def unit_of(unit: str | None, sign: str | None) -> str:
     unit = (unit or "").strip()
-    return words.UNITS.get(unit.lower(), unit) or words.SIGNS.get(sign or "", "")
+    return numberwords.UNITS.get(unit.lower(), unit) or numberwords.SIGNS.get(sign or "", "")
 
 
 def measured(found: re.Match[str]) -> tuple[str, str, str]:
     """Type, default and unit of a number with what stands around it."""
     unit = unit_of(found["unit"], found["sign"])
     word = found.groupdict().get("word") or ""
-    continental = unit in words.CURRENCIES or bool(words.CONTINENTAL.fullmatch(word))
+    continental = unit in numberwords.CURRENCIES or bool(numberwords.CONTINENTAL.fullmatch(word))
     value = number(found["number"], continental=continental)
     if unit or isinstance(value, float):
         return "float", repr(float(value)), unit
