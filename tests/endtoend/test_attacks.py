@@ -426,6 +426,59 @@ def test_ten_thousand_calls_in_a_loop_are_a_bounded_record(desk: Desk) -> None:
     assert desk.ran("print(1)").ok, "whoever runs it goes on"
 
 
+JUNK = """
+import contextlib, sys
+from quire.runtime import terminal, write_file
+sys.path.insert(0, HERE)
+import knock
+for _ in range(75):
+    with knock.connect(sys.modules["_quire_inside"].context) as sock, contextlib.suppress(OSError):
+        knock.read_line(sock)
+        sock.sendall(b"x\\n")
+        knock.read_line(sock)
+write_file("planted.txt", "planted")
+"""
+
+
+def test_what_was_done_is_never_counted_with_what_was_refused(desk: Desk) -> None:
+    """Neither questions, nor notes, nor strangers make room for a call that nobody reads of."""
+    rules = '[tools]\nterminal = "ask"\nunattended = "allow"\ncalls = 50\n'
+    (desk.root / "quire.toml").write_text(rules)
+    record = desk.ran(
+        "from quire.runtime import terminal\nfor n in range(45):\n    terminal(f'echo {n}')"
+    )
+    assert record.ok, record.error
+    told = [(call.arguments, call.ok, call.times) for call in record.tool_calls]
+    assert told == [({"command": f"echo {n}"}, True, 1) for n in range(45)]
+
+    record = desk.ran(JUNK.replace("HERE", repr(str(Path(__file__).parent))))
+    assert record.ok, record.error
+    written = record.tool_calls[20]
+    assert (written.tool, written.ok, written.times) == ("write_file", True, 1)
+    assert written.arguments == {"path": "planted.txt", "content": "planted"}
+    strangers = [call for call in record.tool_calls if call.tool == "call"]
+    assert len(strangers) == 21
+    assert sum(call.times for call in strangers) == 75
+
+
+NONSENSE = """
+from _quire_inside.line import call
+for n in range(2_000):
+    try:
+        call(f"burn{n}", {"x": "y" * 1000})
+    except RuntimeError:
+        pass
+"""
+
+
+def test_calls_that_are_none_are_a_bounded_record(desk: Desk) -> None:
+    record = desk.ran(NONSENSE)
+    assert record.ok, record.error
+    assert len(record.tool_calls) < 80
+    assert sum(call.times for call in record.tool_calls) == 2_000
+    assert not any(call.refused for call in record.tool_calls)
+
+
 KNOWN = """
 import json, sys
 context = sys.modules["_quire_inside"].context

@@ -32,7 +32,8 @@ from ..tools.toolbox import NAMES, Toolbox
 from ..workspace import Workspace
 from .kernels import hidden
 
-# Refusals that are written down one by one after the limit; those after them are counted.
+# Of what is not looked at any further, past the limit above all, so many are written down one by
+# one, and so many of what strangers sent; those after them are counted.
 TOLD_AFTER = 20
 KINDS_COUNTED = 50
 PATIENCE = 10.0  # seconds for a call that is called off to end
@@ -77,8 +78,9 @@ class Answering:
         self._cell = ""
         self._tell: Callable[[Event], object] | None = None
         self._late: list[Event] = []
-        self._active = self._calls = self._told = 0
-        self._uncounted: Counter[tuple[str, str]] = Counter()
+        self._active = self._calls = 0
+        self._turned_away: Counter[bool] = Counter()  # calls, and what strangers sent
+        self._folded: Counter[tuple[str, str, bool]] = Counter()
         self._always: set[str] = set()
 
     # The executor's side
@@ -113,21 +115,23 @@ class Answering:
         """Somebody has a session run something: they are asked, and the count begins anew."""
         with self._lock:
             self.asker, self.cancel = asker, cancel
-            self._calls = self._told = 0
+            self._calls = 0
+            self._turned_away.clear()
 
     def _counted(self) -> list[Event]:
         found: list[Event] = [
-            ToolCalled(self._cell, tool, {}, False, 0.0, {}, reason, True, times)
-            for (tool, reason), times in self._uncounted.items()
+            ToolCalled(self._cell, tool, {}, False, 0.0, {}, reason, refused, times)
+            for (tool, reason, refused), times in self._folded.items()
         ]
-        self._uncounted.clear()
+        self._folded.clear()
         return found
 
     # The call server's side
 
     def turned_away(self, why: str) -> None:
         """Something came over the line, or from our kernel, that was no call of the run."""
-        self._say(ToolCalled(self._cell, "call", {}, False, 0.0, {}, why, True))
+        if not self._fold("call", why, refused=True, stranger=True):
+            self._say(ToolCalled(self._cell, "call", {}, False, 0.0, {}, why, True))
 
     def __call__(self, name: str, given: Mapping[str, Any], hung_up: HungUp) -> Any:
         began = time.monotonic()
@@ -169,6 +173,7 @@ class Answering:
                 f"there were more than {self.settings.calls:,} calls",
                 hint="raise calls under [tools] if that is meant",
             )
+        told.looked_at = True
         off = _Off(over, hung_up, self.cancel)
         self._permit(name, given, off)
         if name == "run":
@@ -283,9 +288,11 @@ class Answering:
     def _write(self, told: _Told, given: Mapping[str, Any]) -> None:
         if told.silent and not told.reason:
             return
+        reason = self.masker.mask(told.reason)[:2_000]
+        if not told.looked_at and self._fold(told.name, reason, refused=told.refused):
+            return
         arguments = brief(self.masker.mask_json(_shown(given)))
         duration = round(time.monotonic() - told.began, 6)
-        reason = self.masker.mask(told.reason)[:2_000]
         self._say(
             ToolCalled(
                 self._cell,
@@ -299,15 +306,22 @@ class Answering:
             )
         )
 
+    def _fold(self, tool: str, reason: str, *, refused: bool, stranger: bool = False) -> bool:
+        """Whether it is one of too many to be written down one by one. Only what was not looked at
+        may be: there is no more of the rest than the limit allows."""
+        with self._lock:
+            self._turned_away[stranger] += 1
+            if self._turned_away[stranger] <= TOLD_AFTER:
+                return False
+            kind = (tool, reason, refused)
+            if kind not in self._folded and len(self._folded) >= KINDS_COUNTED:
+                kind = (tool, "others", refused)
+            self._folded[kind] += 1
+            return True
+
     def _say(self, event: Event) -> None:
         with self._lock:
-            self._told += 1
-            if isinstance(event, ToolCalled) and self._told > self.settings.calls + TOLD_AFTER:
-                kind = (event.tool, event.reason)
-                if kind not in self._uncounted and len(self._uncounted) >= KINDS_COUNTED:
-                    kind = (event.tool, "others")
-                self._uncounted[kind] += 1
-            elif self._tell is not None:
+            if self._tell is not None:
                 self._tell(event)
             else:
                 self._late.append(event)
@@ -316,11 +330,11 @@ class Answering:
 class _Told:
     """What the journal will hear of one call."""
 
-    __slots__ = ("began", "name", "ok", "reason", "refused", "result", "silent")
+    __slots__ = ("began", "looked_at", "name", "ok", "reason", "refused", "result", "silent")
 
     def __init__(self, name: str, began: float) -> None:
         self.name, self.began = name, began
-        self.ok = self.refused = self.silent = False
+        self.looked_at = self.ok = self.refused = self.silent = False
         self.reason = ""
         self.result: dict[str, Any] = {}
 
