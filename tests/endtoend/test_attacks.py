@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import socket
 import threading
 from pathlib import Path
@@ -18,6 +19,7 @@ from live import Live, statuses
 from live import shown as said
 
 import quire
+from quire.errors import ConfigError
 from quire.runs.events import NoteAdded, ToolCalled
 from quire.runs.record import Record
 from quire.workspace import Engine
@@ -649,6 +651,70 @@ def test_a_command_has_none_of_the_values_that_are_masked(desk: Desk) -> None:
     assert record.ok, record.error
     assert "PATH=" in shown(record)
     assert "OF_THE_FILE" not in shown(record)
+
+
+def test_a_secret_in_two_variables_is_in_no_command(desk: Desk) -> None:
+    """Each is left out, and so is what has the secret of another one in it."""
+    rules = '[tools]\nterminal = "allow"\nweb_search = "allow"\n'
+    rules += """search_command = "sh -c 'env | grep -E \\"$1\\" >&2; exit 3' sh {query}"\n"""
+    desk.write("quire.toml", rules)
+    desk.write(".env", "ONE_TOKEN=green-bird-of-one-file\n")
+    desk.env = {
+        **desk.env,
+        "GH_TOKEN": "hush-hush-for-a-forge",
+        "GITHUB_TOKEN": "hush-hush-for-a-forge",
+        "TWO_TOKEN": "green-bird-of-one-file",
+        "PGPASSWORD": "blue+bird+of+night",
+        "DATABASE_URL": "postgres://ada:blue+bird+of+night@db/x",
+        "AUTH_HEADER": "Authorization: Bearer hush-hush-for-a-forge",
+        "HARMLESS": "seen",
+    }
+    record = desk.ran(
+        "from quire.runtime import terminal, web_search\nprint(terminal('env').output)\n"
+        "try:\n    web_search('LESS|TOK|PASS|DATA|AUTH')\n"
+        "except RuntimeError as error:\n    print(error.hint)"
+    )
+    assert record.ok, record.error
+    assert shown(record).count("HARMLESS=seen") == 2
+    for name in ("TOKEN", "PASSWORD", "DATABASE_URL", "AUTH_HEADER", "masked"):
+        assert name not in shown(record)
+
+
+@pytest.mark.parametrize("home", [None, "", "not/absolute"])
+def test_without_a_home_the_whole_disk_is_not_open(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+    home: str | None,
+) -> None:
+    desk.write("quire.toml", '[tools]\nread_roots = ["~/", "~/etc"]\n')
+    desk.env = {k: v for k, v in desk.env.items() if k != "HOME"}
+    if home is not None:
+        desk.env["HOME"] = home
+    entry = pwd.getpwuid(os.getuid())
+    own = tmp_path_factory.mktemp("own")
+    (own / "mine.txt").write_text("of the caller")
+    told = pwd.struct_passwd((*entry[:5], str(own), entry[6]))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: told)
+    record = desk.ran(
+        f"from quire.runtime import *\nprint(read_file({str(own / 'mine.txt')!r}).text)\n"
+        "try:\n    read_file('/etc/passwd')\nexcept ToolRefused as error:\n    print(error)"
+    )
+    assert record.ok, record.error
+    assert "of the caller" in shown(record)
+    assert "/etc/passwd is outside of what" in shown(record)
+    nowhere = pwd.struct_passwd((*entry[:5], "/", entry[6]))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: nowhere)
+    with pytest.raises(ConfigError, match="there is no home folder"):
+        desk.ran("print(1)")
+
+
+def test_a_root_that_is_protected_is_said_before_anything_runs(desk: Desk) -> None:
+    (desk.root / "x" / ".git").mkdir(parents=True)
+    desk.write("quire.toml", '[tools]\nread_roots = ["x/.git"]\n')
+    with pytest.raises(ConfigError, match=r"\.git is protected"):
+        desk.ran("open('ran', 'w')")
+    assert not (desk.root / "ran").exists()
 
 
 def drain(execution: Any) -> Record:

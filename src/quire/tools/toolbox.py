@@ -30,6 +30,7 @@ class Toolbox:
     env: Mapping[str, str]  # of commands: without what is secret
     folder: str  # of commands that the workspace itself names
     umask: int | None = None  # the caller's; None: that of this process
+    start: str = ""  # the folder that the cells begin in
 
     def use(
         self, name: str, given: Mapping[str, Any], called_off: Callable[[], bool]

@@ -7,12 +7,10 @@ the line on theirs.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,12 +23,9 @@ from ..runs.asking import Asker, Declined, Question
 from ..runs.calls import brief, digest, to_decide
 from ..runs.events import Asked, Event, NoteAdded, ToolCalled
 from ..runs.masking import Masker
-from ..runs.secrets import secrets_of
-from ..store import keys
-from ..tools.places import Places
-from ..tools.toolbox import NAMES, Toolbox
+from ..tools.toolbox import NAMES
 from ..workspace import Workspace
-from .kernels import hidden
+from .opening import toolbox
 
 # Of what is not looked at any further, past the limit above all, so many are written down one by
 # one, and so many of what strangers sent; those after them are counted.
@@ -71,7 +66,7 @@ class Answering:
         self.run_task = run_task
         self.cancel: Cancel = cancel or threading.Event()
         self.masker = masker or Masker()
-        self.toolbox = _toolbox(workspace, spec, told)
+        self.toolbox = toolbox(workspace, spec, told)
         self._lock = threading.Condition()
         self._over = threading.Event()
         self._over.set()
@@ -346,27 +341,3 @@ def _now() -> str:
 def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
     """What a reader wants to know of the arguments."""
     return {k: v for k, v in given.items() if k not in ("cwd", "env") and v is not None}
-
-
-def _toolbox(workspace: Workspace, spec: KernelSpec, told: tuple[str, ...]) -> Toolbox:
-    config, root = workspace.config.tools, workspace.root
-    home = workspace.env.get("HOME", "")
-
-    def named(paths: Iterable[str]) -> list[str]:
-        return [
-            os.path.join(root, home + path[1:] if path == "~" or path[:2] == "~/" else path)
-            for path in paths
-        ]
-
-    roots = [(str(root), True)]
-    roots += [(path, False) for path in named(config.read_roots)]
-    roots += [(path, True) for path in named(config.write_roots)]
-    closed = []
-    with contextlib.suppress(QuireError):  # there may be no home to keep keys in
-        closed.append(str(keys.folder(workspace.env)))
-    given = spec.env if spec.commands is None else spec.commands
-    secret = {one.name for one in secrets_of(given, (*hidden(workspace), *told))}
-    env = {key: value for key, value in given.items() if key not in secret}
-    umask = workspace.world.get("umask")
-    places = Places(roots, config.protect, closed)
-    return Toolbox(config, places, env, str(root), umask)
