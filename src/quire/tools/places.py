@@ -252,7 +252,7 @@ class _Walk:
 
     def _look_at(self, name: str) -> None:
         if len(os.fsencode(name)) > 255:
-            raise ToolError(f"{self.said[:80]}… has a name that is too long", hint="shorten it")
+            raise ToolError(f"{self.said} has a name that is too long", hint="shorten it")
         if self.places.forbids(name, self._real(name), write=self.write):
             raise Refused(
                 f"{self.said}: {name} is protected",
