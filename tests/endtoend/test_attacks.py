@@ -698,15 +698,22 @@ def test_without_a_home_the_whole_disk_is_not_open(
     entry = pwd.getpwuid(os.getuid())
     own = tmp_path_factory.mktemp("own")
     (own / "mine.txt").write_text("of the caller")
+    kept = own / ".config" / "quire" / "keys"
+    kept.mkdir(parents=True)
+    (kept / "signs").write_text("a secret key")
+    desk.env = {k: v for k, v in desk.env.items() if k not in ("QUIRE_KEYS", "XDG_CONFIG_HOME")}
     told = pwd.struct_passwd((*entry[:5], str(own), entry[6]))
     monkeypatch.setattr(pwd, "getpwuid", lambda uid: told)
     record = desk.ran(
         f"from quire.runtime import *\nprint(read_file({str(own / 'mine.txt')!r}).text)\n"
-        "try:\n    read_file('/etc/passwd')\nexcept ToolRefused as error:\n    print(error)"
+        f"for path in ('/etc/passwd', {str(kept / 'signs')!r}):\n"
+        "    try:\n        read_file(path)\n"
+        "    except ToolRefused as error:\n        print(error)"
     )
     assert record.ok, record.error
     assert "of the caller" in shown(record)
     assert "/etc/passwd is outside of what" in shown(record)
+    assert "signs: keys is protected" in shown(record)
     nowhere = pwd.struct_passwd((*entry[:5], "/", entry[6]))
     monkeypatch.setattr(pwd, "getpwuid", lambda uid: nowhere)
     with pytest.raises(ConfigError, match="there is no home folder"):

@@ -58,10 +58,16 @@ def _places(workspace: Workspace) -> Places:
     roots = [(str(workspace.root), True)]
     roots += [(path, False) for path in _named(workspace, config.read_roots)]
     roots += [(path, True) for path in _named(workspace, config.write_roots)]
-    closed = []
+    return Places(roots, config.protect, _closed(workspace.env))
+
+
+def _closed(env: Mapping[str, str]) -> Iterator[str]:
+    """Where keys are. Without a HOME that is not known to us, and to others it may be: by the home
+    that the system names."""
     with contextlib.suppress(QuireError):  # there may be no home to keep keys in
-        closed.append(str(keys.folder(workspace.env)))
-    return Places(roots, config.protect, closed)
+        yield str(keys.folder(env))
+    with contextlib.suppress(QuireError):
+        yield str(keys.folder({**env, "HOME": home(env)}))
 
 
 def _named(workspace: Workspace, paths: Iterable[str]) -> Iterator[str]:
