@@ -28,6 +28,10 @@ CHOICES: dict[str, tuple[str, object]] = {"approval": ('"skip"', "skip")}
 RULES: dict[str, tuple[str, object]] = {
     "search_url": ('"http://[::1]:8888/?q={query}"', "http://[::1]:8888/?q={query}"),
     "extract_url": ('"https://x.example/{url}"', "https://x.example/{url}"),
+    "search_command": ('"find {query}"', "find {query}"),
+    "extract_command": ('"read {url}"', "read {url}"),
+    "read_roots": ('["~/x", "../y"]', ("~/x", "../y")),
+    "write_roots": ('["~", "/"]', ("~", "/")),
     "commands": ('["git log *", "echo \'a b\'"]', ("git log *", "echo 'a b'")),
 }
 
@@ -76,6 +80,21 @@ def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Mode
         ('[tools]\nprotect = ["data/private"]', "protect: 'data/private' is not a name"),
         ('[tools]\nprotect = ["private/"]', "protect: 'private/' is not a name"),
         ('[tools]\nprotect = [""]', "protect: '' is not a name"),
+        ('[tools]\nprotect = [" payroll"]', "protect: ' payroll' is not a name"),
+        ('[tools]\nprotect = ["payroll\\n"]', "protect: .* is not a name"),
+        ('[tools]\nprotect = [".."]', r"protect: '\.\.' is not a name"),
+        ('[tools]\nrefuse_commands = ["rm;"]', "refuse_commands: 'rm;' has ';' in it"),
+        ('[tools]\nrefuse_commands = ["a | sh"]', "refuse_commands: 'a | sh' has '|' in it"),
+        ('[tools]\nrefuse_commands = ["FOO=1 rm"]', "refuse_commands: .* begins with a variable"),
+        ('[tools]\ncommands = ["cd x && make"]', "commands: 'cd x && make' has '&' in it"),
+        ("[tools]\nsearch_command = 'x'", r"search_command: 'x' has no \{query\} in it"),
+        ("[tools]\nextract_command = 'x'", r"extract_command: 'x' has no \{url\} in it"),
+        ('[tools]\nread_roots = ["$HOME/x"]', r"read_roots: '\$HOME/x' has a variable in it"),
+        ('[tools]\nwrite_roots = ["a/${B}"]', r"write_roots: 'a/\$\{B\}' has a variable in it"),
+        ('[tools]\nread_roots = ["~bob/x"]', "read_roots: '~bob/x' begins with a ~ of somebody"),
+        ('[tools]\nread_roots = [""]', "read_roots: '' is not a folder"),
+        ('[tools]\nread_roots = ["x "]', "read_roots: 'x ' is not a folder"),
+        ('[tools]\nread_roots = ["data/*"]', r"read_roots: 'data/\*' has a \* in it"),
         ('[tools]\nprivate_hosts = ["http://a.example"]', "private_hosts: 'http://a.example' is"),
         ('[tools]\nsearch_command = "find \'x"', "search_command: .* cannot be read"),
         ("[tools]\nextract_command = ' '", "extract_command: ' ' is no command"),
@@ -84,7 +103,7 @@ def test_every_key_of_a_table(tmp_path: Path, table: type[Archive | Forge | Mode
         ("[tools]\nsearch_url = 'http://x:99999'", "search_url: .* is no http"),
         ("[tools]\nextract_url = 'https://r.example/'", r"extract_url: .* has no \{url\} in it"),
         (
-            "[tools]\nsearch_url = 'http://x/'\nsearch_command = 'x'",
+            "[tools]\nsearch_url = 'http://x/'\nsearch_command = 'x {query}'",
             "tools: both search_url and search_command are set",
         ),
     ],
@@ -93,6 +112,17 @@ def test_a_table_that_is_wrong(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "quire.toml").write_text(text)
     with pytest.raises(ConfigError, match=said):
         read(tmp_path)
+
+
+def test_what_a_shell_would_need_may_stand_in_quotes(tmp_path: Path) -> None:
+    text = """[tools]
+commands = ["echo ';'", 'echo "a|b" *', 'printf \\$ [ab]', "git log --format=%h"]
+refuse_commands = ["git * --output*", "* 'a && b'"]
+read_roots = ["~", "~/", "~/x", "/", ".", "../cash$", "a b"]
+protect = ["payroll*", "[x]y", ".hidden", "..."]
+"""
+    (tmp_path / "quire.toml").write_text(text)
+    assert len(read(tmp_path).tools.commands) == 4
 
 
 def test_a_table_in_pyproject(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -126,6 +128,35 @@ def _command(text: str) -> str:
     return "" if words and words[0] else "is no command"
 
 
+def _template(text: str, name: str) -> str:
+    return _command(text) or ("" if f"{{{name}}}" in text else f"has no {{{name}}} in it")
+
+
+# What is in quotes, or behind a backslash, is a letter like any other.
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_OF_A_SHELL = re.compile(r"[;&|<>()$`\n\r]")
+_ASSIGNED = re.compile(r"\s*\w+=")
+
+
+def _pattern(text: str) -> str:
+    """Where patterns decide no command that runs has such a sign in it."""
+    if found := _OF_A_SHELL.search(_QUOTED.sub("", text)):
+        return f"has {found[0]!r} in it, which needs a shell, and none is used"
+    if _ASSIGNED.match(text):
+        return "begins with a variable, which needs a shell, and none is used"
+    return _command(text)
+
+
+def _root(text: str) -> str:
+    if not text or text != text.strip() or "\0" in text:
+        return "is not a folder"
+    if text.startswith("~") and text[1:2] not in ("", "/"):
+        return "begins with a ~ of somebody else, which is not looked up"
+    if re.search(r"\$[\w{]", text):
+        return "has a variable in it, which is not looked up"
+    return "has a * in it, and no pattern is looked for" if "*" in text else ""
+
+
 def _address(text: str) -> str:
     from urllib.parse import urlsplit
 
@@ -142,16 +173,22 @@ def _page_address(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    return "" if text and "/" not in text else "is not a name"
+    fits = text == text.strip() and text.isprintable() and text not in ("", ".", "..")
+    return "" if fits and "/" not in text else "is not a name"
 
 
 # A rule that nobody can follow would keep nothing out, and nobody would know. Keys of `tools`, what
 # is wrong with a text under them, and what is right.
 _RULES: Mapping[str, tuple[Callable[[str], str], str]] = {
-    "commands": (_command, 'commands = ["git log *"]'),
-    "refuse_commands": (_command, 'refuse_commands = ["git * --output*"]'),
-    "search_command": (_command, 'search_command = "my-search --json {query}"'),
-    "extract_command": (_command, 'extract_command = "my-reader {url}"'),
+    "read_roots": (_root, 'read_roots = ["~/shared", "../data"]'),
+    "write_roots": (_root, 'write_roots = ["~/shared", "../data"]'),
+    "commands": (_pattern, 'commands = ["git log *"]'),
+    "refuse_commands": (_pattern, 'refuse_commands = ["git * --output*"]'),
+    "search_command": (
+        partial(_template, name="query"),
+        'search_command = "my-search --json {query}"',
+    ),
+    "extract_command": (partial(_template, name="url"), 'extract_command = "my-reader {url}"'),
     "search_url": (_address, 'search_url = "http://127.0.0.1:8888"'),
     "extract_url": (_page_address, 'extract_url = "https://reader.example/{url}"'),
     "protect": (

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import re
 import socket
 import threading
 from pathlib import Path
@@ -18,10 +20,14 @@ from live import Live, statuses
 from live import shown as said
 
 import quire
+from quire.errors import ConfigError
+from quire.runs.calls import called
 from quire.runs.events import NoteAdded, ToolCalled
+from quire.runs.printed import without_escapes
 from quire.runs.record import Record
 from quire.workspace import Engine
 from scratch import Scratch
+from web_server import Server
 
 TOOLS = """
 [tools]
@@ -426,6 +432,59 @@ def test_ten_thousand_calls_in_a_loop_are_a_bounded_record(desk: Desk) -> None:
     assert desk.ran("print(1)").ok, "whoever runs it goes on"
 
 
+JUNK = """
+import contextlib, sys
+from quire.runtime import terminal, write_file
+sys.path.insert(0, HERE)
+import knock
+for _ in range(75):
+    with knock.connect(sys.modules["_quire_inside"].context) as sock, contextlib.suppress(OSError):
+        knock.read_line(sock)
+        sock.sendall(b"x\\n")
+        knock.read_line(sock)
+write_file("planted.txt", "planted")
+"""
+
+
+def test_what_was_done_is_never_counted_with_what_was_refused(desk: Desk) -> None:
+    """Neither questions, nor notes, nor strangers make room for a call that nobody reads of."""
+    rules = '[tools]\nterminal = "ask"\nunattended = "allow"\ncalls = 50\n'
+    (desk.root / "quire.toml").write_text(rules)
+    record = desk.ran(
+        "from quire.runtime import terminal\nfor n in range(45):\n    terminal(f'echo {n}')"
+    )
+    assert record.ok, record.error
+    told = [(call.arguments, call.ok, call.times) for call in record.tool_calls]
+    assert told == [({"command": f"echo {n}"}, True, 1) for n in range(45)]
+
+    record = desk.ran(JUNK.replace("HERE", repr(str(Path(__file__).parent))))
+    assert record.ok, record.error
+    written = record.tool_calls[20]
+    assert (written.tool, written.ok, written.times) == ("write_file", True, 1)
+    assert written.arguments == {"path": "planted.txt", "content": "planted"}
+    strangers = [call for call in record.tool_calls if call.tool == "call"]
+    assert len(strangers) == 21
+    assert sum(call.times for call in strangers) == 75
+
+
+NONSENSE = """
+from _quire_inside.line import call
+for n in range(2_000):
+    try:
+        call(f"burn{n}", {"x": "y" * 1000})
+    except RuntimeError:
+        pass
+"""
+
+
+def test_calls_that_are_none_are_a_bounded_record(desk: Desk) -> None:
+    record = desk.ran(NONSENSE)
+    assert record.ok, record.error
+    assert len(record.tool_calls) < 80
+    assert sum(call.times for call in record.tool_calls) == 2_000
+    assert not any(call.refused for call in record.tool_calls)
+
+
 KNOWN = """
 import json, sys
 context = sys.modules["_quire_inside"].context
@@ -596,6 +655,228 @@ def test_a_command_has_none_of_the_values_that_are_masked(desk: Desk) -> None:
     assert record.ok, record.error
     assert "PATH=" in shown(record)
     assert "OF_THE_FILE" not in shown(record)
+
+
+def test_a_secret_in_two_variables_is_in_no_command(desk: Desk) -> None:
+    """Each is left out, and so is what has the secret of another one in it."""
+    rules = '[tools]\nterminal = "allow"\nweb_search = "allow"\n'
+    rules += """search_command = "sh -c 'env | grep -E \\"$1\\" >&2; exit 3' sh {query}"\n"""
+    desk.write("quire.toml", rules)
+    desk.write(".env", "ONE_TOKEN=green-bird-of-one-file\n")
+    desk.env = {
+        **desk.env,
+        "GH_TOKEN": "hush-hush-for-a-forge",
+        "GITHUB_TOKEN": "hush-hush-for-a-forge",
+        "TWO_TOKEN": "green-bird-of-one-file",
+        "PGPASSWORD": "blue+bird+of+night",
+        "DATABASE_URL": "postgres://ada:blue+bird+of+night@db/x",
+        "AUTH_HEADER": "Authorization: Bearer hush-hush-for-a-forge",
+        "HARMLESS": "seen",
+    }
+    record = desk.ran(
+        "from quire.runtime import terminal, web_search\nprint(terminal('env').output)\n"
+        "try:\n    web_search('LESS|TOK|PASS|DATA|AUTH')\n"
+        "except RuntimeError as error:\n    print(error.hint)"
+    )
+    assert record.ok, record.error
+    assert shown(record).count("HARMLESS=seen") == 2
+    for name in ("TOKEN", "PASSWORD", "DATABASE_URL", "AUTH_HEADER", "masked"):
+        assert name not in shown(record)
+
+
+@pytest.mark.parametrize("home", [None, "", "not/absolute"])
+def test_without_a_home_the_whole_disk_is_not_open(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+    home: str | None,
+) -> None:
+    desk.write("quire.toml", '[tools]\nread_roots = ["~/", "~/etc"]\n')
+    desk.env = {k: v for k, v in desk.env.items() if k != "HOME"}
+    if home is not None:
+        desk.env["HOME"] = home
+    entry = pwd.getpwuid(os.getuid())
+    own = tmp_path_factory.mktemp("own")
+    (own / "mine.txt").write_text("of the caller")
+    kept = own / ".config" / "quire" / "keys"
+    kept.mkdir(parents=True)
+    (kept / "signs").write_text("a secret key")
+    desk.env = {k: v for k, v in desk.env.items() if k not in ("QUIRE_KEYS", "XDG_CONFIG_HOME")}
+    told = pwd.struct_passwd((*entry[:5], str(own), entry[6]))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: told)
+    record = desk.ran(
+        f"from quire.runtime import *\nprint(read_file({str(own / 'mine.txt')!r}).text)\n"
+        f"for path in ('/etc/passwd', {str(kept / 'signs')!r}):\n"
+        "    try:\n        read_file(path)\n"
+        "    except ToolRefused as error:\n        print(error)"
+    )
+    assert record.ok, record.error
+    assert "of the caller" in shown(record)
+    assert "/etc/passwd is outside of what" in shown(record)
+    assert "signs: keys is protected" in shown(record)
+    nowhere = pwd.struct_passwd((*entry[:5], "/", entry[6]))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: nowhere)
+    with pytest.raises(ConfigError, match="there is no home folder"):
+        desk.ran("print(1)")
+
+
+def test_a_root_that_is_protected_is_said_before_anything_runs(desk: Desk) -> None:
+    (desk.root / "x" / ".git").mkdir(parents=True)
+    desk.write("quire.toml", '[tools]\nread_roots = ["x/.git"]\n')
+    with pytest.raises(ConfigError, match=r"\.git is protected"):
+        desk.ran("open('ran', 'w')")
+    assert not (desk.root / "ran").exists()
+
+
+SPOOFS = """
+import os
+from _quire_inside.line import call
+cwd = os.getcwd()
+spoofed = {'path="notes.txt", content': "hello " * 400, "path": "sub/start.sh"}
+spoofed |= {"content": "evil", "zz": "bye " * 400, "cwd": cwd}
+hidden = {'command="ls notes"): ok, 0.01 s': 1, **{f"k{n}": n for n in range(19)}}
+hidden |= {"command": "touch planted.txt", "cwd": cwd}
+for name, arguments in (
+    ("write_file", spoofed),
+    ("terminal", hidden),
+    ("run", {"path": "t.py", "parameters": {}, "cwd": cwd, "env": {}, "python": "/bin/false"}),
+    ("note", {"text": "x", "path": "y"}),
+    ("terminal", {"zz": 1, "timeout": 5, "command": "true", "cwd": cwd}),
+):
+    try:
+        call(name, arguments)
+    except RuntimeError as error:
+        print(error)
+call("terminal", {"timeout": 5, "command": "true", "cwd": cwd})
+"""
+
+
+def test_arguments_that_a_tool_does_not_take_are_refused(desk: Desk) -> None:
+    """They would stand in the record, and before whoever is asked, instead of those that count."""
+    rules = '[tools]\nterminal = "ask"\nwrite_file = "ask"\nunattended = "allow"\n'
+    desk.write("quire.toml", rules)
+    record = desk.ran(SPOOFS)
+    assert record.ok, record.error
+    said = shown(record).splitlines()
+    assert len(said) == 5
+    assert said[0].startswith("write_file() was given what it does not take (it takes path, con")
+    assert not (desk.root / "sub").exists()
+    assert not (desk.root / "planted.txt").exists()
+    assert [one.question for one in record.asked] == [
+        'A cell wants to call terminal(command="true", timeout=5). Let it?'
+    ]
+    assert [call.refused for call in record.tool_calls] == [True] * 5 + [False]
+    assert list(record.tool_calls[0].arguments) == ["path", "content"]
+    assert record.tool_calls[0].arguments["path"] == "sub/start.sh"
+    assert record.tool_calls[1].arguments == {"command": "touch planted.txt"}
+    assert list(record.tool_calls[5].arguments) == ["command", "timeout"]
+
+
+HUGE = """
+from _quire_inside.line import call
+big = [[["y" * 300] * 20] * 20] * 20
+for given in ({f"k{n}": big for n in range(5)}, {"path": big}, {"path": {"z" * 300: big}}) * 4:
+    try:
+        call("read_file", given)
+    except RuntimeError:
+        pass
+"""
+
+
+def test_the_record_of_one_call_is_bounded_whatever_it_was_given(desk: Desk) -> None:
+    record = desk.ran(HUGE)
+    assert record.ok, record.error
+    assert len(record.tool_calls) == 12
+    sizes = [len(json.dumps(call.arguments)) for call in record.tool_calls]
+    assert 5_000 < max(sizes) < 12_000
+    assert desk.workspace().runs.find(record.run_id).events.stat().st_size < 200_000
+
+
+LEAKS = r"""
+import os
+from quire.runtime import *
+from _quire_inside.line import call
+S = os.environ["MY_API_TOKEN"]
+def attempt(function, *given, **more):
+    try:
+        function(*given, **more)
+    except Exception as error:
+        print(type(error).__name__, error)
+far = "http://127.0.0.1:1/" + "p" * 50 + "?key=" + S
+attempt(web_extract, far)
+attempt(web_extract, [far, "http://10.0.0.1/" + "p" * 60 + "?key=" + S])
+attempt(web_extract, "http://10.0.0.1/" + "p" * 60 + "?key=" + S + " ")
+attempt(web_extract, "gopher://10.0.0.1/" + "p" * 60 + "?key=" + S)
+for n in range(len(S)):
+    attempt(read_file, "x" * (50 + n) + S + "y" * 300)
+    attempt(call, "z" * (16 + n) + S, {})
+    attempt(web_search, "z" * (470 + n) + S)
+attempt(call, "terminal", {"command": "true", S: 1})
+attempt(call, "note", {"text": "k", S: S})
+codes = ("\x1b[1m", "\x1b]8;;\x07", "\x9b", "\x01", "\x7f")
+for hidden in (*codes, "\r", "Z\b", "\b", "\u200b", "\u202e"):
+    text = S[:6] + hidden + S[6:]
+    note(text)
+    attempt(ask, "really " + text, [text, "b"], default="b")
+    attempt(terminal, "echo " + text)
+    attempt(read_file, text)
+    attempt(web_extract, "http://10.0.0.1/" + text)
+    display({"text/plain": "disp " + text, "text/html": "<b>" + text}, raw=True)
+    glue("g", "glued " + text)
+    glue("h", {"a" + text: ["x", text]})
+del text
+print("done")
+raise ValueError(S[:6] + "\x01" + S[6:])
+"""
+
+
+def test_nothing_cuts_or_disguises_a_secret_so_that_it_is_written_down(desk: Desk) -> None:
+    rules = '[tools]\nterminal = "allow"\nweb_extract = "allow"\nweb_search = "allow"\n'
+    rules += 'private_hosts = ["127.0.0.1:1"]\ncalls = 500\n'
+    rules += """search_command = "sh -c 'echo $1 >&2; exit 3' sh {query}"\n"""
+    desk.write("quire.toml", rules)
+    secret = "kQ7vZ2xR9tLw4mB8nHc3Jd6Fg1Ys5Ua0Pe"
+    desk.env = {**desk.env, "MY_API_TOKEN": secret}
+    record = desk.ran(LEAKS)
+    assert record.error is not None
+    assert record.error.name == "ValueError"
+    assert "done" in shown(record)
+    assert len(record.notes) == 10
+    folder = desk.workspace().runs.find(record.run_id)
+    pieces = [secret[at : at + 7] for at in range(len(secret) - 6)]
+    for path in folder.path.iterdir():
+        text = path.read_text(errors="replace")
+        assert not [piece for piece in pieces if piece in text], path.name
+        for plain in (without_escapes(text), text):
+            bare = re.sub(r"\\u00[019][0-9a-f]|\\u20[0-9a-f]{2}|\\[rb]|Z\\b", "", plain)
+            assert secret[4:12] not in bare, path.name
+
+
+def test_pages_that_were_refused_are_in_the_record(desk: Desk) -> None:
+    server = Server()
+    server.page("/page", "some text", "text/plain")
+    rules = f'[tools]\nweb_extract = "allow"\nprivate_hosts = ["127.0.0.1:{server.port}"]\n'
+    desk.write("quire.toml", rules)
+    record = desk.ran(
+        "from quire.runtime import web_extract\n"
+        "bad = ['http://127.0.0.1/', 'http://169.254.169.254/latest/']\n"
+        f"for urls in (bad, [*bad, '{server.url}/page'], ['{server.url}/page'] * 2):\n"
+        "    print([page.get('refused') for page in web_extract(urls).results])"
+    )
+    server.http.shutdown()
+    server.http.server_close()
+    assert record.ok, record.error
+    assert shown(record) == "[True, True]\n[True, True, False]\n[False, False]\n"
+    none, some, both = record.tool_calls
+    assert (none.ok, none.refused) == (False, True)
+    assert none.reason.startswith("2 of 2 pages failed, 2 of them refused: 127.0.0.1 is not on")
+    assert "169.254.169.254 is not on the public internet" in none.reason
+    assert (some.ok, some.refused) == (True, False)
+    assert some.reason.startswith("2 of 3 pages failed, 2 of them refused: 127.0.0.1 is not on")
+    assert (some.result["failed"], some.result["refused"]) == (2, 2)
+    assert "; 2 of 3 pages failed" in called(some)
+    assert (both.ok, both.reason) == (True, "")
+    assert "failed" not in both.result
 
 
 def drain(execution: Any) -> Record:

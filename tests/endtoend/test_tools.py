@@ -180,6 +180,13 @@ def test_new_files_have_the_callers_mode(desk: Desk) -> None:
     assert Answering(workspace, spec, lambda *_: {}).toolbox._umask() == 0o027
 
 
+def test_a_timeout_may_be_larger_than_any_float(desk: Desk) -> None:
+    policy(desk, 'terminal = "allow"')
+    record = desk.ran(ALL, "print(terminal('echo a', timeout=10**400).output)")
+    assert record.ok, record.error
+    assert shown(record) == "a\n\n"
+
+
 # Who decides
 
 
@@ -229,9 +236,67 @@ def test_a_person_sees_all_of_what_is_to_be_allowed(desk: Desk) -> None:
     assert record.ok, record.error
     short, long = (question.text for question in person.asked)
     assert f'terminal(command="echo {"a" * 500}; id")' in short
-    assert long.endswith('; id"). Let it?')
-    assert "[… 7,019 characters are not shown here …]" in long
-    assert len(long) < 2_200
+    assert f'terminal(command="echo {"a" * 9_000}; id")' in long
+
+
+def test_what_nobody_can_read_is_not_asked(desk: Desk) -> None:
+    policy(desk, 'terminal = "ask"\nwrite_file = "ask"')
+    person = Person("no")
+    record = attended(
+        desk,
+        person,
+        f"{ALL}\ndef attempt(call, *given):\n    try:\n        call(*given)\n"
+        "    except ToolRefused as error:\n        print(error)\n"
+        "attempt(terminal, 'echo ' + 'a' * 20_000)\n"
+        "attempt(write_file, 'a.txt', 'b' * 9_000 + 'end')",
+    )
+    assert record.ok, record.error
+    assert "its command is too long for a person to read" in shown(record)
+    (question,) = person.asked
+    assert 'write_file(path="a.txt", content="bbb' in question.text
+    assert "[… 7,005 characters are not shown here …]" in question.text
+    assert question.text.endswith('bbend"). Let it?')
+    assert len(question.text) < 2_200
+
+
+def test_a_person_sees_where_a_call_goes(desk: Desk) -> None:
+    """Neither the folder that a cell went to nor a link of its own hides it."""
+    policy(desk, 'terminal = "ask"\nwrite_file = "ask"')
+    person = Person("yes", "yes", "yes", "yes")
+    (desk.root / "sub").mkdir()
+    record = attended(
+        desk,
+        person,
+        f"{ALL}\nimport os\nwrite_file('a.txt', 'x')\nos.symlink('sub', 'notes')\n"
+        "write_file('notes/start.sh', 'x')\nos.chdir('sub')\nwrite_file('quiet.txt', 'x')\n"
+        "_ = terminal('true', workdir='..')",
+    )
+    assert record.ok, record.error
+    start, linked, gone, command = (question.text for question in person.asked)
+    assert 'write_file(path="a.txt", content="x"). Let it?' in start
+    assert f"The path leads to {desk.root}/sub/start.sh. Let it?" in linked
+    assert f'path="quiet.txt", content="x", cwd="{desk.root}/sub")' in gone
+    assert f'terminal(command="true", folder="..", cwd="{desk.root}/sub")' in command
+    assert record.tool_calls[2].arguments["cwd"] == f"{desk.root}/sub"
+    assert "cwd" not in record.tool_calls[0].arguments
+
+
+def test_a_link_that_is_exchanged_while_a_person_reads(desk: Desk) -> None:
+    policy(desk, 'write_file = "ask"')
+    (desk.root / "notes.txt").write_text("")
+
+    class Slow(Person):
+        def ask(
+            self, questions: Sequence[Question], called_off: Callable[[], bool] = bool
+        ) -> Answers | None:
+            (desk.root / "notes.txt").unlink()
+            (desk.root / "notes.txt").symlink_to("start.sh")
+            return super().ask(questions, called_off)
+
+    record = attended(desk, Slow("yes"), f"{ALL}\nwrite_file('notes.txt', 'x')")
+    assert record.error is not None
+    assert "another place than when it was allowed" in record.error.value
+    assert not (desk.root / "start.sh").exists()
 
 
 def test_a_note_of_several_lines_looks_like_one(scratch: Scratch) -> None:

@@ -10,7 +10,16 @@ from made_records import made
 
 from quire.runs.archived import archive_files, read_record
 from quire.runs.attest import statement
-from quire.runs.calls import CALLS_MIME, brief, by_cell, called, digest, one_line
+from quire.runs.calls import (
+    CALLS_MIME,
+    brief,
+    by_cell,
+    called,
+    digest,
+    one_line,
+    to_decide,
+    too_long,
+)
 from quire.runs.events import Asked, NoteAdded, ToolCalled
 from quire.runs.html import render as html
 from quire.runs.markdown import render as markdown
@@ -152,6 +161,34 @@ def test_arguments_are_cut() -> None:
     assert len(json.dumps(told)) < 1_000
     assert len(brief({str(n): n for n in range(100)})) == 21
     assert len(one_line({"x": "y" * 10_000})) < 200
+
+
+def test_all_arguments_together_are_bounded() -> None:
+    big: Any = [[["y" * 300] * 20] * 20] * 20
+    told = brief({"path": "a.txt", "content": "x" * 1_000, **{f"k{n}": big for n in range(5)}})
+    assert told["path"] == "a.txt"
+    assert told["content"].endswith("… 700 more characters")
+    assert told["…"] == "4 more"
+    assert len(json.dumps(told)) < 10_000
+    assert len(json.dumps(brief({"z" * 9_000: [1] * 90}))) < 1_000
+    assert brief({"a": "x" * 300, "b": ["y" * 300] * 18})["b"][-1] == "y" * 300
+
+
+def test_a_name_looks_like_one_argument() -> None:
+    spoofed = {'path="notes.txt", content': "x", "path": "start.sh"}
+    assert one_line(spoofed) == '"path=\\"notes.txt\\", content"="x", path="start.sh"'
+    assert "\x7f" not in one_line({"path": "a\x7fb"})
+    assert one_line({"path": "a\x7fb\x9b"}) == 'path="a^?b<U+009B>"'
+
+
+def test_what_a_person_decides_by_is_whole() -> None:
+    given = {"path": "p" * 4_000, "old": "o" * 9_000, "new": "n" * 9_000}
+    told = to_decide(given)
+    assert f'path="{"p" * 4_000}"' in told
+    assert told.count("characters are not shown here") == 2
+    assert len(told) < 6_300
+    assert too_long(given) == ""
+    assert too_long({"command": "c" * 9_000, "cwd": "d" * 2_000}) == "command"
 
 
 def test_a_digest_is_that_of_the_value() -> None:

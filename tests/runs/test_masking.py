@@ -448,3 +448,35 @@ def test_cost_grows_with_the_length_only(unit: str) -> None:
     # busy machine may make one measurement slow, not all.
     limit = 9 * small + 0.2
     assert any(seconds(masker, unit * (4 * size // len(unit))) < limit for _ in range(5))
+
+
+# --- what nobody sees
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        *("\x1b[1m", "\x1b]8;;\x07", "\x1b]0;x\x1b\\", "\x9b", "\x00", "\x01", "\x7f", "\r"),
+        *("\b", "Z\b", "ZZ\b\b", "\x01Z\b", "\u200b", "\u00ad", "\u202e", "\ufeff"),
+    ],
+)
+def test_what_nobody_sees_hides_no_secret(between: str) -> None:
+    masker = Masker([Secret("A", "kQ7vZ2xR9tLw4mB8nHc3")])
+    text = f"first\r\nit is kQ7vZ2{between}xR9tLw4mB8nHc3 now"
+    assert masker.safe(text).splitlines() == ["first", "it is [masked:A] now"]
+    told = masker.mask_json({"a": [text, 3], f"kQ7vZ2{between}xR9tLw4mB8nHc3": None})
+    assert told == {"a": [masker.safe(text), 3], "[masked:A]": None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["10 %\r20 %\r", "\x1b[31mred\x1b[0m", "a\b_", "one\r\ntwo", "\u202eabc", "", "a\0b"],
+)
+def test_what_hides_nothing_stays(text: str) -> None:
+    assert Masker([Secret("A", "kQ7vZ2xR9tLw4mB8nHc3")]).safe(text) == text
+
+
+def test_many_backspaces_take_no_time() -> None:
+    began = time.monotonic()
+    Masker([Secret("A", "kQ7vZ2xR9tLw4mB8nHc3")]).safe("a" * 300_000 + "\b" * 300_000)
+    assert time.monotonic() - began < 5

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.errors import Refused, ToolError
+from quire.errors import ConfigError, Refused, ToolError
 from quire.tools import files
 from quire.tools.places import Places
 from quire.tools.search import search_files
@@ -170,6 +170,41 @@ def test_what_the_workspace_protects_is_protected(root: Path) -> None:
     with pytest.raises(Refused, match="protected"):
         read(places, root, ".env.example")
     assert search(places, root, "KEY")["matches"] == []
+
+
+@pytest.mark.parametrize(
+    ("opened", "name"),
+    [
+        ("home/.ssh", ".ssh"),
+        ("home/.SSH/sub", ".SSH"),
+        ("workspace/x/.git", ".git"),
+        ("home/link", ".ssh"),
+        ("home/payroll", "payroll"),
+        ("keys", "keys"),
+        ("keys/deep", "keys"),
+    ],
+)
+def test_a_root_that_is_protected_is_not_opened(
+    tmp_path: Path, root: Path, opened: str, name: str
+) -> None:
+    for folder in ("home/.ssh", "home/.SSH/sub", "workspace/x/.git", "home/payroll", "keys/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "home" / "link").symlink_to(".ssh")
+    roots = [(str(root), True), (str(tmp_path / opened), False)]
+    with pytest.raises(ConfigError, match=f"{name} is protected"):
+        Places(roots, ["payroll"], [str(tmp_path / "keys")])
+
+
+def test_what_lies_above_the_workspace_protects_no_root(tmp_path: Path) -> None:
+    """A workspace may be somewhere in such a folder, and open its neighbours; not the folder."""
+    workspace, other = tmp_path / ".quire" / "workspace", tmp_path / ".quire" / "other"
+    workspace.mkdir(parents=True)
+    other.mkdir()
+    (other / "a.txt").write_text("a\n")
+    places = Places([(str(workspace), True), (str(other), False)])
+    assert read(places, workspace, str(other / "a.txt"))["text"] == "a\n"
+    with pytest.raises(ConfigError, match=r"\.quire is protected"):
+        Places([(str(workspace), True), (str(other.parent), False)])
 
 
 def test_a_refusal_says_what_is_open(tmp_path: Path, root: Path) -> None:

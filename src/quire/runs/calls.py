@@ -8,38 +8,70 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from .events import Asked, ToolCalled
-from .printed import plain
+from .printed import plain, visible
 from .record import Record
 
 CALLS_MIME = "application/vnd.quire.calls+json"
-TEXT = 300  # characters of one argument in a record
+TEXT = 300  # characters of one text among the arguments in a record
+ROOM = 6_000  # of all the arguments of one call
 ITEMS = 20
 DEEP = 4
 LINE = 160
-DECIDED = 2_000  # characters of a call that a person is asked to allow
+# Of a call that a person is asked to allow: what is shown as a whole, how many characters of it are
+# shown at all, and how many of the rest.
+WHOLE = ("path", "command", "folder", "cwd")
+LOOKED_AT = 10_000
+DECIDED = 2_000
 SHOWN = 50  # calls under one cell
 
 Line = TypeVar("Line")
 
 
-def brief(value: Any, depth: int = DEEP) -> Any:
-    """Arguments as a record keeps them: heads of long texts, the first of many."""
+class _Room:
+    """How many characters the arguments of one call may still take."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, text: str, most: int) -> str:
+        most = max(0, min(most, self.left))
+        cut = len(text) - most
+        self.left -= min(len(text), most)
+        return text if cut <= 0 else f"{text[:most]} … {cut:,} more characters"
+
+
+def brief(value: Any) -> Any:
+    """Arguments as a record keeps them: heads of long texts, the first of many, and of all together
+    no more than a page."""
+    return _brief(value, DEEP, _Room(ROOM))
+
+
+def _brief(value: Any, depth: int, room: _Room) -> Any:
     if isinstance(value, str):
-        cut = len(value) - TEXT
-        return value if cut <= 0 else f"{value[:TEXT]} … {cut:,} more characters"
+        return room.take(value, TEXT)
     if isinstance(value, Mapping | list | tuple) and depth == 0:
         return "…"
     if isinstance(value, Mapping):
-        first = list(value.items())[:ITEMS]
-        out = {str(key)[:TEXT]: brief(item, depth - 1) for key, item in first}
-        if len(value) > ITEMS:
-            out["…"] = f"{len(value) - ITEMS:,} more"
+        out: dict[str, Any] = {}
+        for key, item in list(value.items())[:ITEMS]:
+            if room.left <= 0:
+                break
+            name = room.take(str(key), TEXT)
+            out[name] = _brief(item, depth - 1, room)
+        if len(value) > len(out):
+            out["…"] = f"{len(value) - len(out):,} more"
         return out
     if isinstance(value, list | tuple):
-        items = [brief(item, depth - 1) for item in value[:ITEMS]]
-        return [*items, f"… {len(value) - ITEMS:,} more"] if len(value) > ITEMS else items
+        items: list[Any] = []
+        for item in value[:ITEMS]:
+            if room.left <= 0:
+                break
+            items.append(_brief(item, depth - 1, room))
+        left = len(value) - len(items)
+        return [*items, f"… {left:,} more"] if left else items
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 64:
         return "a number beyond 64 bits"
+    room.left -= 8  # about as much as is written of it, and of what stands around it
     return value
 
 
@@ -56,18 +88,40 @@ def one_line(arguments: Mapping[str, Any]) -> str:
 
 
 def to_decide(arguments: Mapping[str, Any]) -> str:
-    """For a person who allows a call: all of them, or head, tail and how much is not shown."""
-    text = _written(arguments)
-    cut = len(text) - DECIDED
+    """For a person who allows a call: what it is about as a whole, and of the rest head, tail and
+    how much is not shown."""
+    room = DECIDED // max(1, len(arguments.keys() - set(WHOLE)))
+    return ", ".join(
+        f"{_name(key)}={_one(value) if key in WHOLE else _halves(_one(value), room)}"
+        for key, value in arguments.items()
+    )
+
+
+def too_long(arguments: Mapping[str, Any]) -> str:
+    """The name of what a person would have to see as a whole, where that is too much."""
+    sizes = {key: len(_one(arguments[key])) for key in WHOLE if key in arguments}
+    return max(sizes, key=lambda key: sizes[key]) if sum(sizes.values()) > LOOKED_AT else ""
+
+
+def _halves(text: str, room: int) -> str:
+    cut = len(text) - room
     if cut <= 0:
         return text
-    half = DECIDED // 2
+    half = room // 2
     return f"{text[:half]} [… {cut:,} characters are not shown here …] {text[-half:]}"
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
-    parts = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items()]
-    return " ".join(plain(", ".join(parts)).split())
+    return ", ".join(f"{_name(key)}={_one(value)}" for key, value in arguments.items())
+
+
+def _name(key: str) -> str:
+    """No name can look like more than one argument."""
+    return key if key.isidentifier() else _one(key)
+
+
+def _one(value: Any) -> str:
+    return " ".join(visible(json.dumps(value, ensure_ascii=False)).split())
 
 
 def called(call: ToolCalled) -> str:
@@ -78,12 +132,12 @@ def called(call: ToolCalled) -> str:
     exit_code = call.result.get("exit_code")
     ended = f", exit {exit_code}" if exit_code not in (None, 0) else ""
     outcome = call.result.get("outcome")
+    why = " ".join(plain(call.reason).split())[:LINE]
     if call.ok:
-        end = f"ok, {took(call.duration)}{ended}"
+        end = f"ok, {took(call.duration)}{ended}{'; ' if why else ''}{why}"
     elif outcome:
         end = f"{outcome}, {took(call.duration)}"
     else:
-        why = " ".join(plain(call.reason).split())[:LINE]
         end = f"{'refused' if call.refused else 'failed'}{': ' if why else ''}{why}{ended}"
     return f"{plain(call.tool)}({one_line(call.arguments)}){times}: {end}"
 
@@ -180,7 +234,7 @@ def _call_json(call: ToolCalled) -> dict[str, Any]:
         "duration": call.duration,
         "result": call.result,
     }
-    if not call.ok:
+    if call.reason or not call.ok:
         told |= {"reason": call.reason, "refused": call.refused}
     return told | ({"times": call.times} if call.times > 1 else {})
 

@@ -135,7 +135,7 @@ class ToolCalled:
     ok: bool
     duration: float
     result: Mapping[str, Any] = field(default_factory=dict)
-    reason: str = ""  # why it is not ok
+    reason: str = ""  # why it is not ok, or not all of it
     refused: bool = False  # by the policy, or because it was no call of this kernel
     times: int = 1  # how many calls this stands for
 

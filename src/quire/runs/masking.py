@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .disguises import undisguised
 from .needles import Heads, Hit, Key, automaton_of, keys_of
 from .secrets import Secret, secrets_of
 from .shapes import Shape
@@ -64,14 +65,19 @@ class Masker:
         """The text with every secret replaced."""
         return self._mask(text, True)
 
+    def safe(self, text: str) -> str:
+        """The same for a text that came as a whole, also where colour codes or other characters
+        that nobody sees stand inside of a secret."""
+        return undisguised(self._mask(text, True), self.mask)
+
     def mask_json(self, value: Any) -> Any:
-        """The same for a JSON value: strings at any depth and keys. Tuples become lists."""
+        """That for a JSON value: strings at any depth and keys. Tuples become lists."""
         root: list[Any] = [None]
         todo: list[tuple[Any, Any, Any, bool]] = [(root, 0, value, True)]
         while todo:
             out, at, item, shapes = todo.pop()
             if isinstance(item, str):
-                out[at] = self._mask(item, shapes)
+                out[at] = self.safe(item) if shapes else self._mask(item, shapes)
             elif isinstance(item, Mapping):
                 new: dict[Any, Any] = {}
                 out[at] = new
@@ -119,7 +125,7 @@ class Masker:
     def _new_key(self, key: Any, taken: Mapping[Any, Any]) -> Any:
         if not isinstance(key, str):
             return key
-        masked = self._mask(key, True)
+        masked = self.safe(key)
         unique, n = masked, 1
         while unique in taken:
             n += 1
@@ -133,7 +139,7 @@ class Masker:
         if not isinstance(items[-1], str):
             return None
         whole = "".join(items)
-        masked = self._mask(whole, shapes)
+        masked = self.safe(whole) if shapes else self._mask(whole, shapes)
         return list(items) if masked == whole else masked.splitlines(keepends=True)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .calls import CALLS_MIME
+from .disguises import undisguised
 from .events import (
     CellError,
     CellFinished,
@@ -24,7 +25,6 @@ from .events import (
     Warned,
 )
 from .masking import Masker, StreamMasker
-from .printed import without_escapes
 from .results import glued
 
 RESULTS = 10_000  # named results of one run
@@ -129,9 +129,9 @@ class Sieve:
             yield from self._release()
             yield event
         elif isinstance(event, Warned):
-            yield replace(event, message=self.masker.mask(event.message))
+            yield replace(event, message=self.safe(event.message))
         elif isinstance(event, KernelDied):
-            yield replace(event, reason=self.masker.mask(event.reason))
+            yield replace(event, reason=self.safe(event.reason))
         else:
             yield event
 
@@ -171,22 +171,15 @@ class Sieve:
         if stream is None:
             masker = self.masker.stream()
             stream = self._streams[name] = _Stream(event.cell, name, masker, self.bounds)
-        safe = self._without_coloured_secrets(stream.masker.feed(event.output["text"]))
+        # What hides a secret is looked for in each piece by itself.
+        safe = undisguised(stream.masker.feed(event.output["text"]), self.masker.mask)
         text = stream.take(safe, self.spill)
         if text:
             yield _stream_event(event.cell, name, text, event.area)
 
     def safe(self, text: str) -> str:
         """Text that comes as a whole, fit to be written down."""
-        return self._without_coloured_secrets(self.masker.mask(text))
-
-    def _without_coloured_secrets(self, text: str) -> str:
-        """Colour codes inside a secret hide it from the masker, and come off when it is shown."""
-        if "\x1b" not in text:
-            return text
-        bare = without_escapes(text)
-        masked = self.masker.mask(bare)
-        return text if masked == bare else masked
+        return self.masker.safe(text)
 
     def _release(self) -> Iterator[Event]:
         for name, stream in self._streams.items():
@@ -197,10 +190,7 @@ class Sieve:
         output: Mapping[str, Any] = self.masker.mask_json(event.output)
         if output["output_type"] == "error":
             # However much a cell showed, why it failed is kept.
-            lines = [self._without_coloured_secrets(str(x)) for x in output.get("traceback") or ()]
-            value = self._without_coloured_secrets(str(output.get("evalue", "")))
-            bare = {**output, "evalue": value, "traceback": lines}
-            yield replace(event, output=_bounded_error(bare, self.bounds.error))
+            yield replace(event, output=_bounded_error(output, self.bounds.error))
             return
         if CALLS_MIME in output.get("data", ()):
             # Only the engine says what a cell asked of it.
@@ -237,7 +227,7 @@ class Sieve:
                 self._cut(event.cell, {"data": data, "metadata": metadata})
 
     def _masked_id(self, display_id: str | None) -> str | None:
-        return display_id and self.masker.mask(display_id)
+        return display_id and self.safe(display_id)
 
     def _cut(self, cell: str, output: Mapping[str, Any]) -> None:
         import json

@@ -137,14 +137,14 @@ def _cut_off(
 
 def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
     if answer.status != 200:
-        raise ToolError(f"{shown(url)} answered {answer.status} {answer.reason}"[:300])
+        raise ToolError(f"{shown(url)} answered {answer.status} {answer.reason}")
     if answer.getheader("Content-Encoding", "identity").lower() != "identity":
         raise ToolError(f"{shown(url)} answered in an encoding that was not asked for")
     kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
     kind, unnamed = kind or "text/plain", not kind
     readable = kind.startswith("text/") or kind.endswith(("json", "xml"))
     if not readable:
-        raise ToolError(f"{shown(url)} is {kind[:100]}, not a text", hint="fetch it in Python")
+        raise ToolError(f"{shown(url)} is {kind}, not a text", hint="fetch it in Python")
     parts: list[bytes] = []
     size = 0
     while size <= limit and (data := answer.read1(1 << 16)):
@@ -190,4 +190,4 @@ def _failed(
         return ToolError("called off")
     if time.monotonic() >= deadline:
         return ToolError(f"{shown(url)} took too long", hint="seconds under [tools] is the limit")
-    return ToolError(f"{shown(url)}: {error}"[:500], hint="check the address")
+    return ToolError(f"{shown(url)}: {error}", hint="check the address")

@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
-from ..errors import Refused, ToolError
+from ..errors import ConfigError, Refused, ToolError
 
 # Compared in small letters with each name on the way. What holds keys, and what git and Quire keep
 # for themselves: whoever may write there decides what others run.
@@ -98,10 +99,12 @@ class Places:
         protected: Iterable[str] = (),
         closed: Iterable[str] = (),
     ) -> None:
-        """`closed` are folders that nothing reaches, wherever they lie."""
+        """The first root is the workspace. `closed` are folders that nothing reaches, wherever
+        they lie."""
+        given = list(roots)
         self.roots: list[Root] = []
         self.missing: list[str] = []
-        for path, writable in roots:
+        for path, writable in given:
             root = _root(path, writable)
             if root is None:
                 self.missing.append(path)
@@ -113,6 +116,25 @@ class Places:
             name for name in HARMLESS if not any(fnmatchcase(name, one) for one in own)
         )
         self.closed = tuple(os.path.realpath(path) for path in closed)
+        for root in self.roots:
+            self._may_be_open(root, given[0][0])
+
+    def _may_be_open(self, root: Root, workspace: str) -> None:
+        """The names on the way to a root are not walked, so they are looked at here; those that
+        the workspace has above it too are no secret of anybody."""
+        for path, known in (
+            (root.path, os.path.abspath(workspace)),
+            (root.real, os.path.realpath(workspace)),
+        ):
+            if path == known:
+                continue
+            above = len(Path(os.path.commonpath([path, known])).parts)
+            for name in Path(path).parts[above:] or (Path(path).name,):
+                if self.forbids(name, root.real, write=False):
+                    raise ConfigError(
+                        f"the root {root.path} cannot be opened: {name} is protected",
+                        hint="name another folder in read_roots or write_roots under [tools]",
+                    )
 
     @contextlib.contextmanager
     def at(
@@ -230,7 +252,7 @@ class _Walk:
 
     def _look_at(self, name: str) -> None:
         if len(os.fsencode(name)) > 255:
-            raise ToolError(f"{self.said[:80]}… has a name that is too long", hint="shorten it")
+            raise ToolError(f"{self.said} has a name that is too long", hint="shorten it")
         if self.places.forbids(name, self._real(name), write=self.write):
             raise Refused(
                 f"{self.said}: {name} is protected",

@@ -12,15 +12,29 @@ from ..config import Tools
 from ..errors import ToolError
 from .places import Places, opened
 
-NAMES = (
-    "read_file",
-    "search_files",
-    "write_file",
-    "patch",
-    "terminal",
-    "web_search",
-    "web_extract",
-)
+# What each takes, in the order in which people are shown it. Anything else is refused: it would
+# stand in the record, and before the person who is asked, beside what the call is about.
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "read_file": ("path", "offset", "limit"),
+    "search_files": ("pattern", "path", "target", "glob", "limit", "offset", "context"),
+    "write_file": ("path", "content"),
+    "patch": ("path", "old", "new", "replace_all"),
+    "terminal": ("command", "folder", "timeout"),
+    "web_search": ("query", "limit"),
+    "web_extract": ("urls", "char_limit"),
+    # These are answered elsewhere.
+    "run": ("path", "parameters"),
+    "ask": ("question", "choices", "default"),
+    "note": ("text",),
+}
+# What all may bring along. A folder is shown where it is another one than the cells began in.
+_ALONG = {"cwd"}
+_PLACED = ("read_file", "search_files", "write_file", "patch", "terminal", "run")
+
+
+def others(name: str, given: Mapping[str, Any]) -> bool:
+    """Whether a call has arguments that it does not take."""
+    return bool(given.keys() - {*ARGUMENTS[name], *_ALONG, *(("env",) if name == "run" else ())})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +44,29 @@ class Toolbox:
     env: Mapping[str, str]  # of commands: without what is secret
     folder: str  # of commands that the workspace itself names
     umask: int | None = None  # the caller's; None: that of this process
+    start: str = ""  # the folder that the cells begin in
+
+    def shown(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call as people are told of them."""
+        known = ARGUMENTS.get(name, ())
+        found = {key: given[key] for key in known if given.get(key) is not None}
+        cwd = given.get("cwd")
+        if name in _PLACED and cwd not in (None, self.start, os.path.realpath(self.start)):
+            found["cwd"] = cwd
+        return found
+
+    def leads_to(self, name: str, given: Mapping[str, Any]) -> str:
+        """Where the path of a call is, if links on the way lead to another place than it says."""
+        path = given.get("folder" if name == "terminal" else "path")
+        cwd = given.get("cwd")
+        if name not in _PLACED or not isinstance(path, str) or not isinstance(cwd, str):
+            return ""
+        said = os.path.join(cwd, path)
+        try:
+            real = os.path.realpath(said)
+        except (OSError, ValueError):  # the tool itself says what is wrong with it
+            return ""
+        return real if real != os.path.normpath(said) else ""
 
     def use(
         self, name: str, given: Mapping[str, Any], called_off: Callable[[], bool]
@@ -85,7 +122,7 @@ class Toolbox:
                 words,
                 f"/proc/self/fd/{folder}",
                 self.env,
-                min(float(seconds), settings.seconds),
+                min(seconds, settings.seconds),  # compared first: no float is as large as some
                 settings.output_limit,
                 called_off,
             )

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..config import Tools
-from ..errors import QuireError, ToolError
+from ..errors import QuireError, Refused, ToolError
 from .addresses import PORTS, Lookup, parsed, resolve, shown, target
 from .command import bounded_run, run_command
 from .fetch import Page, fetch
@@ -23,6 +23,7 @@ from .pagetext import cut
 READER = Path(__file__).with_name("pagetext.py")
 PAGES = 10
 PAGE_CHARACTERS = 15_000
+LONG = 1_000  # characters of what a command says of its failure
 _RESULT = {"title": 300, "url": 2_000, "description": 2_000}
 
 
@@ -68,14 +69,15 @@ class Web:
         most = min(most, self.settings.output_limit)
         found = []
         for url in urls:
-            one: dict[str, Any] = {"url": url, "title": "", "content": "", "error": None}
+            one: dict[str, Any] = {"url": url, "title": "", "content": ""}
+            one |= {"error": None, "refused": False}
             try:
                 title, text = self._page(url, most)
                 one |= {"title": title, "content": text}
             except QuireError as error:
                 if len(urls) == 1:
                     raise
-                one["error"] = error.message
+                one |= {"error": error.message, "refused": isinstance(error, Refused)}
             found.append(one)
         return {"results": found}
 
@@ -157,8 +159,10 @@ class Web:
         )
         if done["exit_code"] != 0:
             why = done.get("error") or f"it ended with {done['exit_code']}"
-            told = str(done.get("stderr") or done["output"])
-            raise ToolError(f"{words[0]}: {why}", hint=told[-500:].strip())
+            told = str(done.get("stderr") or done["output"]).strip()
+            if len(told) > LONG:  # its first word may be half of one
+                told = told.split(maxsplit=1)[-1]
+            raise ToolError(f"{words[0]}: {why}", hint=told)
         return Page("", "text/plain", done["output"], done["truncated"])
 
 
@@ -179,7 +183,7 @@ def _results(said: str) -> list[dict[str, str]]:
     except (ValueError, RecursionError):
         raise ToolError(
             "the search did not answer in JSON",
-            hint=f"it said {said[:200]!r}; a SearXNG needs `json` among its search.formats",
+            hint=f"it said {said!r}; a SearXNG needs `json` among its search.formats",
         ) from None
     for name in ("data", "web", "results"):
         if isinstance(told, dict) and name in told:
@@ -187,7 +191,7 @@ def _results(said: str) -> list[dict[str, str]]:
     rows = told if isinstance(told, list) else [told]
     found = [_result(one) for one in rows if isinstance(one, dict)]
     if not isinstance(told, list) or (rows and not found):
-        raise ToolError("the search gave no list of results", hint=f"it said {said[:200]!r}")
+        raise ToolError("the search gave no list of results", hint=f"it said {said!r}")
     return found
 
 

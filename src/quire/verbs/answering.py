@@ -7,12 +7,10 @@ the line on theirs.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,15 +20,13 @@ from ..executors.cell import Cancel
 from ..kernel.calls import HungUp
 from ..kernel.protocol import KernelSpec
 from ..runs.asking import Asker, Declined, Question
-from ..runs.calls import brief, digest, to_decide
+from ..runs.calls import brief, digest, to_decide, too_long
 from ..runs.events import Asked, Event, NoteAdded, ToolCalled
 from ..runs.masking import Masker
-from ..runs.secrets import secrets_of
-from ..store import keys
-from ..tools.places import Places
-from ..tools.toolbox import NAMES, Toolbox
+from ..runs.printed import visible
+from ..tools.toolbox import ARGUMENTS, others
 from ..workspace import Workspace
-from .kernels import hidden
+from .opening import toolbox
 
 # Of what is not looked at any further, past the limit above all, so many are written down one by
 # one, and so many of what strangers sent; those after them are counted.
@@ -39,6 +35,8 @@ KINDS_COUNTED = 50
 PATIENCE = 10.0  # seconds for a call that is called off to end
 NOTE = 10_000  # characters
 QUESTION = 4_000
+REASON = 2_000
+HINT = 1_000
 CHOICES = 50
 YES, ALWAYS, NO = "yes", "always", "no"
 
@@ -71,7 +69,7 @@ class Answering:
         self.run_task = run_task
         self.cancel: Cancel = cancel or threading.Event()
         self.masker = masker or Masker()
-        self.toolbox = _toolbox(workspace, spec, told)
+        self.toolbox = toolbox(workspace, spec, told)
         self._lock = threading.Condition()
         self._over = threading.Event()
         self._over.set()
@@ -142,6 +140,10 @@ class Answering:
             try:
                 return self._answer(told, given, over, hung_up)
             except QuireError as error:
+                # Also for the cell: it would print half of a secret that was cut, and nobody knows
+                # that for one.
+                error.message = self._fitted(error.message, REASON)
+                error.hint = self._fitted(error.hint, HINT)
                 told.reason, told.refused = error.message, isinstance(error, Refused)
                 raise
             except Exception as error:  # a fault of ours: written down like any answer, and raised
@@ -158,11 +160,10 @@ class Answering:
         self, told: _Told, given: Mapping[str, Any], over: threading.Event, hung_up: HungUp
     ) -> Any:
         name = told.name
-        if name not in (*NAMES, "run", "ask", "note"):
+        if name not in ARGUMENTS:
             told.name = "call"
-            raise UsageError(
-                f"there is no call {name[:50]!r}", hint="this runtime is newer or older"
-            )
+            said = self.masker.safe(name)[:50]
+            raise UsageError(f"there is no call {said!r}", hint="this runtime is newer or older")
         if over.is_set():
             raise Refused(f"no cell is running: {name}() is answered while one is")
         with self._lock:
@@ -174,6 +175,11 @@ class Answering:
                 hint="raise calls under [tools] if that is meant",
             )
         told.looked_at = True
+        if others(name, given):
+            raise Refused(
+                f"{name}() was given what it does not take",
+                hint=f"it takes {', '.join(ARGUMENTS[name])}",
+            )
         off = _Off(over, hung_up, self.cancel)
         self._permit(name, given, off)
         if name == "run":
@@ -185,12 +191,29 @@ class Answering:
             told.silent = True  # there is an event of its own
             return self._asked(given, off) if name == "ask" else self._noted(given)
         value = self.toolbox.use(name, given, off.is_set)
-        told.ok = not value.get("error")
-        told.reason = str(value.get("error") or "")
-        told.result = digest(self.masker.mask_json(value))
+        if name == "web_extract":
+            self._tell_pages(told, value["results"])
+        else:
+            told.ok = not value.get("error")
+            told.reason = str(value.get("error") or "")
+        told.result |= digest(self.masker.mask_json(value))
         if "exit_code" in value:
             told.result["exit_code"] = value["exit_code"]
         return value
+
+    def _tell_pages(self, told: _Told, pages: list[dict[str, Any]]) -> None:
+        """Of several pages some may be refused while others are read."""
+        for page in pages:
+            page["error"] = page["error"] and self._fitted(page["error"], REASON)
+        failed = [page for page in pages if page["error"]]
+        refused = sum(page["refused"] for page in failed)
+        told.ok = len(failed) < len(pages)
+        told.refused = not told.ok and refused == len(failed)
+        if failed:
+            told.result = {"failed": len(failed), "refused": refused}
+            why = "; ".join(dict.fromkeys(page["error"] for page in failed))
+            count = f"{len(failed)} of {len(pages)} pages failed, {refused} of them refused"
+            told.reason = f"{count}: {why}"
 
     def _permit(self, name: str, given: Mapping[str, Any], off: _Off) -> None:
         mode = getattr(self.settings, name)
@@ -199,9 +222,16 @@ class Answering:
         how = f'{name} = "allow", or "ask", under [tools] in quire.toml'
         if mode == "deny":
             raise Refused(f"{name}() is not allowed in this workspace", hint=how)
-        what = to_decide(self.masker.mask_json(_shown(given)))
+        arguments = self._shown(name, given)
+        if key := too_long(arguments):
+            raise Refused(
+                f"{name}() has to be allowed, and its {key} is too long for a person to read",
+                hint="write a long command to a file, and run that",
+            )
+        place = self.toolbox.leads_to(name, given)
+        leads = f" The path leads to {self.masker.safe(visible(place))}." if place else ""
         question = Question(
-            f"A cell wants to call {name}({what}). Let it?",
+            f"A cell wants to call {name}({to_decide(arguments)}).{leads} Let it?",
             name=name,
             kind="approval",
             choices=(YES, ALWAYS, NO),
@@ -217,6 +247,8 @@ class Answering:
             self._always.add(name)
         elif answer != YES:
             raise Refused(f"{name}() was not allowed")
+        if self.toolbox.leads_to(name, given) != place:
+            raise Refused(f"{name}(): its path leads to another place than when it was allowed")
 
     def _put(self, question: Question, off: _Off) -> str | None:
         """None where nobody can be asked."""
@@ -248,7 +280,7 @@ class Answering:
             not isinstance(default, str) or (known and default not in known)
         ):
             raise UsageError("the default is none of the choices", hint="give one of them")
-        mask = self.masker.mask
+        mask = self.masker.safe
         question = Question(
             mask(text), choices=tuple(map(mask, known)), default=default and mask(default)
         )
@@ -272,13 +304,13 @@ class Answering:
         text = given.get("text")
         if not isinstance(text, str):
             raise UsageError("a note is a text", hint="note('…')")
-        masked = self.masker.mask(text)
+        masked = self.masker.safe(text)
         if len(masked) > NOTE:
             masked = f"{masked[:NOTE]} … {len(masked) - NOTE:,} more characters"
         self._say(NoteAdded(self._cell, masked, _now()))
 
     def _say_asked(self, question: Question, answer: str | None, by: str) -> None:
-        mask = self.masker.mask
+        mask = self.masker.safe
         text = mask(question.text)
         answer = None if answer is None else mask(answer)[:NOTE]
         self._say(
@@ -288,10 +320,10 @@ class Answering:
     def _write(self, told: _Told, given: Mapping[str, Any]) -> None:
         if told.silent and not told.reason:
             return
-        reason = self.masker.mask(told.reason)[:2_000]
+        reason = self._fitted(told.reason, REASON)
         if not told.looked_at and self._fold(told.name, reason, refused=told.refused):
             return
-        arguments = brief(self.masker.mask_json(_shown(given)))
+        arguments = brief(self._shown(told.name, given))
         duration = round(time.monotonic() - told.began, 6)
         self._say(
             ToolCalled(
@@ -305,6 +337,18 @@ class Answering:
                 told.refused,
             )
         )
+
+    def _shown(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self.masker.mask_json(self.toolbox.shown(name, given))
+        return found
+
+    def _fitted(self, text: str, most: int) -> str:
+        """Masked as a whole, and cut only then."""
+        text = self.masker.safe(text)
+        if len(text) <= most:
+            return text
+        half = (most - 3) // 2
+        return f"{text[:half]} … {text[-half:]}"
 
     def _fold(self, tool: str, reason: str, *, refused: bool, stranger: bool = False) -> bool:
         """Whether it is one of too many to be written down one by one. Only what was not looked at
@@ -341,32 +385,3 @@ class _Told:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
-
-
-def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reader wants to know of the arguments."""
-    return {k: v for k, v in given.items() if k not in ("cwd", "env") and v is not None}
-
-
-def _toolbox(workspace: Workspace, spec: KernelSpec, told: tuple[str, ...]) -> Toolbox:
-    config, root = workspace.config.tools, workspace.root
-    home = workspace.env.get("HOME", "")
-
-    def named(paths: Iterable[str]) -> list[str]:
-        return [
-            os.path.join(root, home + path[1:] if path == "~" or path[:2] == "~/" else path)
-            for path in paths
-        ]
-
-    roots = [(str(root), True)]
-    roots += [(path, False) for path in named(config.read_roots)]
-    roots += [(path, True) for path in named(config.write_roots)]
-    closed = []
-    with contextlib.suppress(QuireError):  # there may be no home to keep keys in
-        closed.append(str(keys.folder(workspace.env)))
-    given = spec.env if spec.commands is None else spec.commands
-    secret = {one.name for one in secrets_of(given, (*hidden(workspace), *told))}
-    env = {key: value for key, value in given.items() if key not in secret}
-    umask = workspace.world.get("umask")
-    places = Places(roots, config.protect, closed)
-    return Toolbox(config, places, env, str(root), umask)
