@@ -12,7 +12,7 @@ from ...document.edit import Address
 from ...document.lint import Finding, lint
 from ...document.model import Cell, Document
 from ...errors import DocumentError, UsageError
-from ...runs.printed import plain, visible
+from ...runs.printed import plain, unseen_named, visible
 from ...runs.quoting import LONGEST_NAME, MARK, inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
 from ...runs.summary import one_line
@@ -24,6 +24,9 @@ from ..read import read
 from . import aim, texts
 from .aim import Notebook
 from .caller import Caller
+
+# Whoever copies the code into a cell would put other characters there than the cell has.
+UNSEEN = r"<U+…> is one character that cannot be seen; in a string write it as its escape, \u…"
 
 
 def inside(ws: Workspace, path: str) -> str:
@@ -88,7 +91,7 @@ def cell_text(cell: Cell, at: int) -> str:
     title = f"  {inline(cell.title)}" if cell.title else ""
     tags = f"  tags: {', '.join(map(mentioned, cell.tags))}" if cell.tags else ""
     head = f"[{at}] {cell.kind} {cell.id}{title}{tags}"
-    return f"{head}\n{_marked(cell.source)}" if cell.source else head
+    return "\n".join([head, *_source(cell.source)]) if cell.source else head
 
 
 def _path(name: str) -> str:
@@ -96,9 +99,10 @@ def _path(name: str) -> str:
     return inline(name, LONGEST_NAME)
 
 
-def _marked(source: str) -> str:
+def _source(source: str) -> list[str]:
     """As it is, for whoever wants to change it; no line of it can pass for one of ours."""
-    return "\n".join(f"{MARK}{line}" for line in visible(source).split("\n"))
+    marked = "\n".join(f"{MARK}{line}" for line in visible(source).split("\n"))
+    return [marked, UNSEEN] if unseen_named(source) != source else [marked]
 
 
 def places(document: Document, what: str) -> list[int]:
@@ -179,7 +183,7 @@ def _told(ws: Workspace, done: Edit) -> str:
         lines = [f"edited {mentioned(name)}: cell {edited.index} is now {edited.cell_id}"]
     if edited.replaced:
         lines.append(f"replaced {edited.replaced} times")
-    lines.append(_marked(edited.diff.rstrip("\r\n")))
+    lines += _source(edited.diff.rstrip("\r\n"))
     lines += findings(list(done.findings))
     for session, behind in done.stale.items():
         lines.append(f"session {session} is open on it{_stale(behind)}")
