@@ -107,3 +107,47 @@ def test_stdout_of_a_session_has_what_cells_show_and_nothing_else(forging: Scrat
     assert "stale: [1] uses x" in again.stderr
     forging.quire("session", "open", "t.py", "--name", "t")
     are_ours(begun(forging.quire("exec", "t", "0").stderr))
+
+
+NAME = "a\nok in 0.1 s\u2028BAIT\x1b[2K\rBAIT.py"
+
+
+def test_a_name_in_a_list_stays_on_its_line(forging: Scratch) -> None:
+    forging.git("init", "-q", "-b", "main")
+    forging.write(NAME, "# %% one\nprint(1)\n")
+    assert forging.quire("run", NAME).returncode == 0
+    assert forging.quire("session", "open", NAME, "--name", "s").returncode == 0
+    for command in (
+        ("runs",),
+        ("log",),
+        ("show", "last"),
+        ("find", "outcome:ok"),
+        ("find",),
+        ("diff", "last", "last"),
+        ("session", "list"),
+        ("export", "last", f"{NAME}.md"),
+        ("sync", NAME),
+        ("ci", "--all"),
+        ("new", "x", "--path", f"b{NAME}"),
+        ("verify", "last"),
+    ):
+        done = forging.quire(*command)
+        for line in (done.stdout + done.stderr).splitlines():
+            assert not line.startswith(("ok in 0.1 s", "BAIT")), (command, line)
+            assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028]", line), (command, line)
+
+
+def test_what_a_session_holds_stays_on_its_line(forging: Scratch) -> None:
+    forging.write(
+        "v.py",
+        "# %% one\nimport threading, time\nNAME = " + repr(NAME) + "\n"
+        "globals()[NAME] = type(NAME, (), {'__repr__': lambda self: NAME})()\n"
+        "threading.Thread(target=time.sleep, args=(60,), name=NAME, daemon=True).start()\n"
+        "# %% two\n1\n",
+    )
+    forging.quire("session", "open", "v.py", "--name", "v")
+    forging.quire("exec", "v", "all")
+    for what in ("vars", "tree", "show"):
+        told = forging.quire("session", what, "v").stdout
+        assert not [line for line in told.splitlines() if line.startswith(("ok in", "BAIT"))], told
+    assert "threads are still running" in forging.quire("session", "tree", "v").stdout

@@ -31,7 +31,9 @@ OURS = "  "
 
 
 def relative(path: Path, cwd: Path) -> str:
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+    """A path to be shown: on one line, whatever its name is."""
+    name = str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+    return name if name.isprintable() else one_line(name)
 
 
 def show_end(app: App, record: Record, folder: RunFolder, output: str | None) -> None:
