@@ -27,11 +27,10 @@ _SYMBOL += "\U0001f000-\U0001faff"
 # What cannot be seen: a text can be hidden in it. Selectors are left where they have something to
 # select from, and joiners where there is something to join, which is never plain ASCII.
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]"
-    f"|(?<![{_SYMBOL}])(?<![0-9#*](?=\ufe0f\u20e3))[\ufe0e\ufe0f]"
-    "|(?<![^\0-\x7f\u200b-\u200f])[\u200c\u200d]"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"(?<![{_SYMBOL}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))"
+    "(?<![^\0-\x7f\u200b-\u200f][\u200c\u200d])"
 )
 # What `fold` leaves where more came than a record keeps: it says where the rest is.
 CUT = re.compile(r"^\[quire: [0-9,]+ characters of \w+ were cut here; .*\]$", re.MULTILINE)
