@@ -273,7 +273,7 @@ def test_what_ran_again_makes_those_below_stale(scratch: Scratch) -> None:
     answer(scratch, "exec", "t", "all")
     gave = answer(scratch, "exec", "t", "0")
     assert [s["index"] for s in gave["stale"]] == [2, 3]
-    assert "stale: [2] uses data" in scratch.quire("exec", "t", "0").stdout
+    assert "stale: [2] uses data" in scratch.quire("exec", "t", "0").stderr
     assert [s["index"] for s in answer(scratch, "rewind", "t", "0")["stale"]] == [2, 3]
 
 
@@ -429,10 +429,11 @@ def test_a_kernel_that_died_is_said_before_anything_else(scratch: Scratch) -> No
     first, *_ = scratch.quire("session", "show", "t").stdout.splitlines()
     assert first.startswith("the kernel's state is gone: the kernel exited with status 3")
     assert "status 3" in answer(scratch, "session", "list")[0]["lost"]
-    out = scratch.quire("exec", "t", "2").stdout.splitlines()
-    assert out[0].startswith("the kernel's state is gone: the kernel exited with status 3")
-    assert out[0].endswith("(epoch 2)")
-    assert out[1] == "here"
+    done = scratch.quire("exec", "t", "2")
+    first, *_ = done.stderr.splitlines()
+    assert first.startswith("the kernel's state is gone: the kernel exited with status 3")
+    assert first.endswith("(epoch 2)")
+    assert done.stdout == "here\n"
     # Once is enough.
     assert scratch.quire("exec", "t", "2").stdout == "here\n"
     assert answer(scratch, "exec", "t", "2")["replaced"] is None

@@ -304,12 +304,12 @@ def test_a_note_of_several_lines_looks_like_one(scratch: Scratch) -> None:
     scratch.write("t.py", f"# %%\n{ALL}\nnote({text!r})\n")
     try:
         said = scratch.quire("run", "t.py").stderr.splitlines()
-        at = said.index("    note: first")
-        assert said[at + 1] == "          [2/2] ok     0.00 s  not a cell"
-        assert said[at + 10] == "          … 12 more lines"
+        at = said.index("  note: first")
+        assert said[at + 1] == "        [2/2] ok     0.00 s  not a cell"
+        assert said[at + 10] == "        … 12 more lines"
         shown = scratch.quire("show", "last").stdout.splitlines()
-        at = shown.index("    · note: first")
-        assert shown[at + 1] == "      [2/2] ok     0.00 s  not a cell"
+        at = shown.index("  · note: first")
+        assert shown[at + 1] == "          [2/2] ok     0.00 s  not a cell"
         scratch.quire("session", "open", "t.py", "--name", "s")
         said = scratch.quire("exec", "s", "all").stderr.splitlines()
         at = said.index("note: first")

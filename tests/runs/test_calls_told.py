@@ -143,7 +143,7 @@ def test_web_page_and_markdown_show_them_as_text() -> None:
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "terminal(): refused: not allowed" in page
-    assert "asked: Which? → eu (by ada)" in page
+    assert "asked: &quot;Which?&quot; → &quot;eu&quot; (by ada)" in page
     text = markdown(record)
     assert "terminal(): refused: not allowed" in text
     assert "note: a note" in text

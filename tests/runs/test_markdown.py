@@ -73,7 +73,7 @@ def test_tables_prefer_markdown_then_text() -> None:
     both = render(
         made(shown(text__html=html, text__markdown="| a |\n|---|\n| 1 |", text__plain="P"))
     )
-    assert "| a |\n|---|\n| 1 |" in both
+    assert "> | a |\n> |---|\n> | 1 |" in both
     assert "<table>" not in both
     only = render(made(shown(text__html=html, text__plain="   a\n0  1")))
     assert "```\n   a\n0  1\n```" in only

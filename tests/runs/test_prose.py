@@ -7,6 +7,11 @@ from markdown_it import MarkdownIt
 
 from quire.runs.printed import plain, visible
 from quire.runs.prose import blocks, on_terminal
+from quire.runs.quoting import cleaned
+
+# One of each kind of what cannot be seen.
+UNSEEN = "\u00ad\u034f\u180b\u180d\u200b\u200c\u200d\u2028\u2029\u202e\u2060\u2800\ufe00\ufe0e"
+UNSEEN += "\ufe0f\ufeff\U0001d173\U000e0041\U000e0100\U000e01ef"
 
 
 def written(text: str, limit: int = 600) -> str:
@@ -78,6 +83,48 @@ def test_a_return_ends_a_line_and_writes_over_nothing() -> None:
 def test_what_turns_text_around_is_named() -> None:
     assert plain("a\u202eb\u2066c") == "a<U+202E>b<U+2066>c"
     assert visible("a\u202eb") == "a<U+202E>b"
+
+
+def test_what_ends_a_line_for_some_readers_is_named() -> None:
+    assert plain("a\u2028b\u2029c") == "a<U+2028>b<U+2029>c"
+
+
+@pytest.mark.parametrize("char", [*UNSEEN])
+def test_what_cannot_be_seen_is_named_in_source_and_to_agents(char: str) -> None:
+    named = f"pass<U+{ord(char):04X}>word"
+    assert visible(f"pass{char}word") == cleaned(f"pass{char}word") == named
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "❤️ \u2139\ufe0f ™️ ↩︎ ‼️",
+        "1️⃣ #️⃣",
+        "👩\u200d💻 🏳️\u200d🌈 👍🏽",
+        "שב\u200cשב",
+        "क्\u200dष",
+        "é 日本",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert visible(text) == cleaned(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("❤️\ufe0f\ufe0e", "❤️<U+FE0F><U+FE0E>"),
+        ("1\ufe0f", "1<U+FE0F>"),
+        ("é\ufe0f", "é<U+FE0F>"),
+        ("\ufe0f", "<U+FE0F>"),
+        ("é\u200d\u200c\u200d", "é\u200d<U+200C><U+200D>"),
+        ("\u200c", "<U+200C>"),
+    ],
+)
+def test_a_selector_stays_where_it_selects_and_a_joiner_where_it_joins(
+    text: str, named: str
+) -> None:
+    assert visible(text) == cleaned(text) == named
 
 
 def test_source_is_shown_with_nothing_left_out() -> None:

@@ -125,6 +125,19 @@ def test_what_a_notebook_holds(do: Do) -> None:
     do("notebook_pr", branch="greet", title="Greet", description="Greets.")
 
 
+def test_what_cannot_be_seen_in_a_cell_is_named_where_it_is_read_and_edited(do: Do) -> None:
+    name = "notebooks/unseen.py"
+    hidden = "\u200b\U000e0041\u2029\ufe0f"
+    do("notebook_create", path=name, task_description="See")
+    do("notebook_edit", path=name, cell=0, new_source="plain")
+    told = do("notebook_edit", path=name, cell=0, new_source=f"a{hidden}b ❤️")
+    for text in (told.text, do("notebook_read", path=name, cells="0").text):
+        assert "a<U+200B><U+E0041><U+2029><U+FE0F>b ❤️" in text
+        assert not set("\u200b\U000e0041\u2029") & set(text)
+        assert "\n<U+…> is one character that cannot be seen" in text
+    assert "<U+…>" not in do("notebook_edit", path=name, cell=4, new_source="b = '<U+200B>'").text
+
+
 def test_what_a_session_holds(do: Do) -> None:
     def act(action: str, **given: Any) -> Told:
         return do("notebook_session", action=action, session="s", **given)

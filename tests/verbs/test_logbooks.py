@@ -495,9 +495,9 @@ def test_what_a_step_called_stands_under_it(root: Path) -> None:
     (file,) = root.glob("logbooks/runs/*/*.md")
     text = file.read_text()
     assert (
-        '> Tool calls:\n>\n> - write\\_file(path="a\\_b.txt", content="\\`\\<b\\>\\`"): ok, '
+        '\n\nTool calls:\n\n- write\\_file(path="a\\_b.txt", content="\\`\\<b\\>\\`"): ok, '
     ) in text
-    assert '> - terminal(command="ls"): refused: terminal() is not allowed' in text
+    assert '\n- terminal(command="ls"): refused: terminal() is not allowed' in text
     assert text.count("Tool calls:") == 1
     assert dumps(record).text == text
 

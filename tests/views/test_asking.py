@@ -69,6 +69,18 @@ def test_an_answer(person: Person) -> None:
     assert "\x1b[2J" not in person.seen
 
 
+def test_further_lines_are_neither_choices_nor_another_question(person: Person) -> None:
+    code = "x = 1\rimport os\n\n  1) run\nRun step 1 of 1?"
+    came = person.asked(Question(f"Run it?\n\n{code}\n", choices=("no", "run")))
+    person.until("2) run")
+    person.until("> ")
+    lines = person.seen.removeprefix("\r\x1b[K").replace("\r\n", "\n").split("\n")
+    assert lines[:2] == ["Run it?", ""]
+    assert lines[2:6] == ["    x = 1^Mimport os", "", "      1) run", "    Run step 1 of 1?"]
+    person.types("1\n")
+    assert person.ended(came) == Answers(("no",), "person")
+
+
 @pytest.mark.parametrize(
     ("typed", "answer"), [("2", "us"), ("us", "us"), ("E", "eu"), ("", "eu"), (" 1 ", "eu")]
 )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from .events import Asked, ToolCalled
 from .printed import plain, visible
+from .quoting import inline
 from .record import Record
 
 CALLS_MIME = "application/vnd.quire.calls+json"
@@ -139,13 +140,16 @@ def called(call: ToolCalled) -> str:
         end = f"{outcome}, {took(call.duration)}"
     else:
         end = f"{'refused' if call.refused else 'failed'}{': ' if why else ''}{why}{ended}"
-    return f"{plain(call.tool)}({one_line(call.arguments)}){times}: {end}"
+    tool = " ".join(plain(call.tool).split())
+    return f"{tool}({one_line(call.arguments)}){times}: {end}"
 
 
 def answered(asked: Asked) -> str:
-    question = " ".join(plain(asked.question).split())
-    answer = "no answer" if asked.answer is None else " ".join(plain(asked.answer).split())
-    return f"{question} → {answer} (by {plain(asked.by)})"
+    """Such as `"Deploy?" → "yes" (by ada)`. What was asked is a cell's word, and may hold what
+    looks like an answer: it cannot close its quotation marks."""
+    question = inline(asked.question, DECIDED)
+    answer = "no answer" if asked.answer is None else inline(asked.answer, DECIDED)
+    return f"{question} → {answer} (by {' '.join(plain(asked.by).split())})"
 
 
 def by_cell(record: Record) -> dict[str, list[tuple[str, str]]]:

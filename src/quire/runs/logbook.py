@@ -6,7 +6,9 @@
     <!-- /quire -->
 
 The comments hold what a program needs to read the record again; `logbook_reading` does that. What
-a cell printed stands in fences and quotations, so that nothing in it can end them.
+a cell gave out stands in fences, quotations, tables and pictures, and nothing in it can end them.
+What Quire says of a step (results, notes, answers, calls) never stands in one of these: no output
+can pass for an answer that a person gave.
 """
 
 from __future__ import annotations
@@ -281,13 +283,22 @@ def _asides(around: Around) -> Iterator[str]:
         rows = [f"- {code(result.name)} = {code(_brief(result))}" for result in around.results]
         yield "\n".join(rows)
     for note in around.notes:
-        yield "\n".join(f"> {line}".rstrip() for line in f"Note: {plain(note.text)}".split("\n"))
+        yield from _note(plain(note.text).strip())
     for asked in around.asked:
-        answer = asked.answer if asked.answer is not None else "no answer"
-        yield f"> Asked: {_escaped(asked.question)} {_escaped(answer)} ({_escaped(asked.by)})"
+        answer = "no answer" if asked.answer is None else code(one_line(asked.answer))
+        yield f"Asked: {code(one_line(asked.question))} → {answer} (by {_escaped(asked.by)})"
     if around.calls:
         rows = [_escaped(line) for line in few([*map(called, around.calls)], str)]
-        yield "\n".join(["> Tool calls:", ">", *(f"> - {row}" for row in rows)])
+        yield "\n".join(["Tool calls:", "", *(f"- {row}" for row in rows)])
+
+
+def _note(text: str) -> Iterator[str]:
+    """One of several lines stands in a fence: none of them could be another note, or an answer."""
+    if "\n" not in text:
+        yield f"Note: {_escaped(text)}"
+        return
+    yield "Note:"
+    yield fenced(text, "text note")
 
 
 def _brief(result: Result) -> str:

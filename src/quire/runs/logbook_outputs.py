@@ -13,7 +13,7 @@ from typing import Any
 
 from . import sanitise
 from .htmltables import markdown_table
-from .markdown import fenced, table
+from .markdown import fenced, quotation, stays, table
 from .pictures import picture
 from .printed import plain, pretty, scrubbed, shortened, text_of
 from .results import QUIRE_MIME, SCRAPBOOK_PREFIX
@@ -35,8 +35,8 @@ _NO_TEXT = re.compile(r"<IPython\.core\.display\.\w+ object>$")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One output. `kind`: stdout, stderr, result, display, json, latex, error, markdown, table,
-    picture."""
+    """One output. `kind`: stdout, stderr, result, display, json, latex, error, markdown, source,
+    table, picture. `source` is Markdown that would not stay in a quotation."""
 
     kind: str
     body: str
@@ -51,7 +51,9 @@ class Shown:
             case "table":
                 return self.body
             case "markdown":
-                return "\n".join(f"> {line}".rstrip() for line in self.body.split("\n"))
+                return quotation(self.body)
+            case "source":
+                return fenced(self.body, "markdown")
             case "json" | "latex":
                 return fenced(self.body, self.kind)
         return fenced(self.body, f"text {self.kind}")
@@ -123,11 +125,8 @@ def _bundle(data: Mapping[str, Any], kind: str) -> list[Shown]:
 
 def _markdown(text: str) -> Shown:
     rows = "\n".join(line.rstrip() for line in text.split("\n"))
-    return (
-        Shown("table", rows, ["table"])
-        if _TABLE.match(rows)
-        else Shown("markdown", rows, ["markdown"])
-    )
+    kind = "source" if not stays(rows) else "table" if _TABLE.match(rows) else "markdown"
+    return Shown(kind, rows, [kind])
 
 
 def _text(data: Mapping[str, Any], kind: str) -> list[Shown]:

@@ -17,6 +17,7 @@ from ..errors import DocumentError
 from . import logbook as writing
 from .events import Asked, CellError, NoteAdded
 from .logbook_outputs import Shown
+from .markdown import quotation
 from .record import CHANGED, CellRecord, Record, Result, RunError
 from .summary import one_line
 
@@ -242,7 +243,7 @@ def _output(
             return _displayed(_picture(reading, one[1], text))
         case "markdown":
             return _displayed({"text/markdown": "\n".join(_unquoted(line) for line in body)})
-        case "table":
+        case "table" | "source":
             return _displayed({"text/markdown": text})
         case "json":
             return _displayed(_json(text))
@@ -397,7 +398,7 @@ def _kept_output(one: Shown, cell: CellRecord) -> dict[str, Any]:
     reading = _Reading("x", lambda name: one.data)
     text = f"![{one.body}](x.files/y)" if one.kind == "picture" else one.body
     if one.kind == "markdown":
-        text = "\n".join(f"> {line}".rstrip() for line in one.body.split("\n"))
+        text = quotation(one.body)
     return _output(reading, one.told, text.split("\n"), {"count": cell.execution_count})
 
 

@@ -19,6 +19,10 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 # What IPython says of an object that only has a rich form.
 _NO_TEXT = re.compile(r"<IPython\.core\.display\.\w+ object>$")
 _SENTINEL = "end-of-cell"
+_TAG = re.compile(r"<[a-zA-Z/!?]")
+_FOOTNOTE = re.compile(r"\[\^[^\]\n]+\]:")
+# Tags that end nothing and hide nothing: they change how letters look.
+_HARMLESS = re.compile(r"<(?:br|/?(?:b|del|em|i|ins|s|strong|sub|sup|u))\s*/?>", re.IGNORECASE)
 
 
 def render(record: Record) -> str:
@@ -27,7 +31,7 @@ def render(record: Record) -> str:
     if said:
         where = f" in {_name(record, cell)}" if cell else ""
         parts.append(f"**{summary.worded(record.outcome)}**{where}: {_escaped(said)}")
-    parts += [f"> Warning: {_escaped(summary.one_line(text))}" for text in record.warnings]
+    parts += [f"Warning: {_escaped(summary.one_line(text))}" for text in record.warnings]
     calls = by_cell(record)
     parts.append(_calls(calls.get("", [])))
     parts += _results(record)
@@ -134,7 +138,7 @@ def _bundle(data: Mapping[str, Any]) -> str:
         alt = _escaped(summary.one_line(text_of(data.get("text/plain", "figure")))[:100])
         return f"![{alt}]({data_uri(mime, payload)})"
     if "text/markdown" in data:
-        return _contained(text_of(data["text/markdown"]))
+        return _set_apart(text_of(data["text/markdown"]))
     if "application/json" in data:
         return _capped(pretty(data["application/json"]), "json")
     if "text/latex" in data:
@@ -179,6 +183,38 @@ def _contained(text: str) -> str:
     tokens = MarkdownIt("commonmark").parse(f"{scrubbed(text)}\n\n{_SENTINEL}")
     closed = len(tokens) >= 3 and tokens[-2].content == _SENTINEL and tokens[-2].level == 1
     return text if closed else fenced(text, "markdown")
+
+
+def _set_apart(text: str) -> str:
+    """What a cell displayed, in a quotation: our own lines never stand in one, so none of its
+    lines can pass for a call or an answer."""
+    text = plain(text).strip("\n")
+    return quotation(text) if stays(text) else fenced(text, "markdown")
+
+
+def quotation(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def stays(text: str) -> bool:
+    """Whether Markdown stays where it is put. HTML in it could end a quotation or a table, or hide
+    what follows, wherever it is shown as HTML; a footnote goes to the end of the page."""
+    if _FOOTNOTE.search(text):
+        return False
+    if not _TAG.search(text):
+        return True
+    if len(text) > sanitise.MARKDOWN_LIMIT:
+        return False
+    from markdown_it import MarkdownIt
+
+    quoted = quotation(text)
+    # A bar ends a span of code in a table, and nowhere else; not all who read Markdown know tables.
+    for parser in (MarkdownIt("commonmark"), MarkdownIt("commonmark").enable("table")):
+        for token in parser.parse(quoted):
+            tags = [one for one in token.children or () if one.type == "html_inline"]
+            if token.type == "html_block" or not all(_HARMLESS.fullmatch(t.content) for t in tags):
+                return False
+    return True
 
 
 def _with_attachments(cell: CellRecord) -> str:

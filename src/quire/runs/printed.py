@@ -18,8 +18,20 @@ _ESCAPE = re.compile(
 )
 _COLOUR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# What turns the reading direction around makes text look like something that it is not.
-_TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# What turns the reading direction around makes text look like something that it is not, and so does
+# what some readers take for the end of a line.
+_TURNS = re.compile(r"[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Symbols that have a form as text and one as a picture: a selector behind one says which.
+_SYMBOL = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
+_SYMBOL += "\U0001f000-\U0001faff"
+# What cannot be seen: a text can be hidden in it. Selectors are left where they have something to
+# select from, and joiners where there is something to join, which is never plain ASCII.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"(?<![{_SYMBOL}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))"
+    "(?<![^\0-\x7f\u200b-\u200f][\u200c\u200d])"
+)
 # What `fold` leaves where more came than a record keeps: it says where the rest is.
 CUT = re.compile(r"^\[quire: [0-9,]+ characters of \w+ were cut here; .*\]$", re.MULTILINE)
 LINE_LIMIT = 10_000
@@ -31,7 +43,8 @@ def scrubbed(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without escape sequences and control characters; what turns text around is named."""
+    """Without escape sequences and control characters; what turns a text around, or ends a line for
+    some readers only, is named."""
     if text.isprintable():
         return text  # so most short texts are, and nothing of theirs would go
     return _TURNS.sub(_named, _CONTROL.sub("", _ESCAPE.sub("", _overwritten(scrubbed(text)))))
@@ -39,9 +52,14 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> str:
     """Source as it is: nothing in it is left out, and nothing is obeyed. `^M` is a return that
-    ends no line: Python begins a new one there, a terminal would write over the old one."""
-    text = _CONTROL.sub(_marked, scrubbed(text).replace("\r\n", "\n"))
-    return _TURNS.sub(_named, text)
+    ends no line: Python begins a new one there, a terminal would write over the old one. What
+    cannot be seen is named: whoever changes a cell has to know that it is there."""
+    return unseen_named(_CONTROL.sub(_marked, scrubbed(text).replace("\r\n", "\n")))
+
+
+def unseen_named(text: str) -> str:
+    """What cannot be seen, and what turns a text around, by its code: `<U+200B>`."""
+    return _UNSEEN.sub(_named, text)
 
 
 def _named(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..runs.asking import Answers, Declined, Question
-from ..runs.printed import plain
+from ..runs.printed import plain, visible
 from .terminal import Terminal
 
 TICK = 100  # milliseconds between two looks at whether the answer is still wanted
@@ -51,9 +51,9 @@ class TerminalAsker:
 
     def _one(self, question: Question, called_off: Callable[[], bool]) -> str:
         term = self.terminal
-        term.err(term.paint(plain(question.text).strip(), "bold", on_err=True))
+        term.err(term.paint(_under(question.text), "bold", on_err=True))
         if question.help:
-            term.err(term.paint(plain(question.help).strip(), "dim", on_err=True))
+            term.err(term.paint(_under(question.help), "dim", on_err=True))
         for number, choice in enumerate(question.choices, 1):
             term.err(f"  {number}) {_line(choice)}")
         if question.lines:
@@ -119,6 +119,13 @@ class TerminalAsker:
             if len(data) == LONGEST:
                 break
         return data
+
+
+def _under(text: str) -> str:
+    """A text whose further lines cannot be taken for choices, or for another question. It may hold
+    the code that a person is to allow: nothing in it is left out."""
+    first, *rest = visible(text).strip().split("\n")
+    return "\n".join([first, *(f"    {line}".rstrip() for line in rest)])
 
 
 def _line(text: str) -> str:

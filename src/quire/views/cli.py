@@ -194,10 +194,12 @@ def dispatch(argv: list[str], app: App) -> int:
 
 
 def show_error(app: App, error: QuireError) -> None:
+    from ..runs.printed import plain
+
     term = app.terminal
-    term.err(f"{term.paint('error:', 'red', on_err=True)} {error.message}")
+    term.err(f"{term.paint('error:', 'red', on_err=True)} {plain(error.message)}")
     if error.hint:
-        term.err(f"{term.paint('hint:', 'blue', on_err=True)} {error.hint}")
+        term.err(f"{term.paint('hint:', 'blue', on_err=True)} {plain(error.hint)}")
     if app.json_asked:
         with contextlib.suppress(StorageError):  # it may be the very thing that failed
             term.out(json.dumps({"outcome": "error", "error": error.as_dict()}))

@@ -19,7 +19,7 @@ from ..runs.events import (
     Warned,
 )
 from ..runs.printed import plain
-from ..runs.summary import took
+from ..runs.summary import one_line, took
 from .terminal import Terminal
 
 COLOUR = {
@@ -97,7 +97,7 @@ class Progress:
                 code = [cell for cell in code if "injected-parameters" not in cell["tags"]]
             self._order = {cell["id"]: n for n, cell in enumerate(code, 1)}
             self._names = {cell["id"]: _name(cell["title"], cell["source"]) for cell in code}
-            term.err(f"{event.run_id}  {plain(event.task)}")
+            term.err(f"{event.run_id}  {one_line(event.task)}")
         elif isinstance(event, CellStarted):
             self._current = event.cell
             self._draw()
@@ -106,20 +106,20 @@ class Progress:
                 self._line(event)
             self._draw()
         elif isinstance(event, Warned):
-            self._say(f"warning: {plain(event.message)}", "yellow")
+            self._say(f"warning: {one_line(event.message)}", "yellow")
         elif isinstance(event, KernelDied):
-            self._say(plain(event.reason), "red")
+            self._say(one_line(event.reason), "red")
         elif isinstance(event, ToolCalled) and event.tool == "run" and not event.refused:
-            self._say(f"    ran {plain(str(event.arguments.get('path')))}", "dim")
+            self._say(f"  ran {one_line(str(event.arguments.get('path')))}", "dim")
         elif isinstance(event, CellChanged):
             name = self._names.get(event.cell, "")
             self._say(
-                f"    changed for this run: {name}: {plain(event.reason)}".rstrip(": "), "dim"
+                f"  changed for this run: {name}: {one_line(event.reason)}".rstrip(": "), "dim"
             )
         elif isinstance(event, ToolCalled) and event.refused:
             self._refused(event)
         elif isinstance(event, NoteAdded):
-            self._say(noted(event.text, "    "), "dim")
+            self._say(noted(event.text, "  "), "dim")
         else:
             self._draw()
 
@@ -127,7 +127,7 @@ class Progress:
         """The first few; the record has all."""
         self._refusals += 1
         if self._refusals <= REFUSALS:
-            self._say(f"    {called(event)}", "yellow")
+            self._say(f"  {called(event)}", "yellow")
 
     def _line(self, event: CellFinished) -> None:
         n, total = self._order.get(event.cell, 0), len(self._order)

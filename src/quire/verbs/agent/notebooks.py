@@ -12,7 +12,7 @@ from ...document.edit import Address
 from ...document.lint import Finding, lint
 from ...document.model import Cell, Document
 from ...errors import DocumentError, UsageError
-from ...runs.printed import plain, visible
+from ...runs.printed import plain, unseen_named, visible
 from ...runs.quoting import LONGEST_NAME, MARK, inline, mentioned, quoted
 from ...runs.rephrasing import for_tools
 from ...runs.steps import Step, as_tool
@@ -26,6 +26,9 @@ from ..read import read
 from . import aim, texts
 from .aim import Notebook
 from .caller import Caller
+
+# Whoever copies the code into a cell would put other characters there than the cell has.
+UNSEEN = r"<U+…> is one character that cannot be seen; in a string write it as its escape, \u…"
 
 
 def inside(ws: Workspace, path: str) -> str:
@@ -124,7 +127,7 @@ def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) 
 
 def cell_text(cell: Cell, at: int) -> str:
     head = _head(cell, at)
-    return f"{head}\n{_marked(cell.source)}" if cell.source else head
+    return "\n".join([head, *_source(cell.source)]) if cell.source else head
 
 
 def _head(cell: Cell, at: int) -> str:
@@ -147,9 +150,10 @@ def _path(name: str) -> str:
     return inline(name, LONGEST_NAME)
 
 
-def _marked(source: str) -> str:
+def _source(source: str) -> list[str]:
     """As it is, for whoever wants to change it; no line of it can pass for one of ours."""
-    return "\n".join(f"{MARK}{line}" for line in visible(source).split("\n"))
+    marked = "\n".join(f"{MARK}{line}" for line in visible(source).split("\n"))
+    return [marked, UNSEEN] if unseen_named(source) != source else [marked]
 
 
 def places(document: Document, what: str) -> list[int]:
@@ -230,7 +234,7 @@ def _told(ws: Workspace, done: Edit) -> str:
         lines = [f"edited {mentioned(name)}: cell {edited.index} is now {edited.cell_id}"]
     if edited.replaced:
         lines.append(f"replaced {edited.replaced} times")
-    lines.append(_marked(edited.diff.rstrip("\r\n")))
+    lines += _source(edited.diff.rstrip("\r\n"))
     lines += findings(list(done.findings))
     for session, behind in done.stale.items():
         lines.append(f"session {session} is open on it{_stale(behind)}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...runs.printed import plain
 from ...runs.summary import one_line, took
 from ..cli import App, emit_json
 from ..progress import COLOUR
@@ -54,16 +53,16 @@ def push(app: App, remote: str, as_json: bool) -> int:
     from ...verbs.push import push
 
     app.json_asked = as_json
-    done = push(app.workspace(), remote, say=lambda what: app.terminal.err(plain(what)))
+    done = push(app.workspace(), remote, say=lambda what: app.terminal.err(one_line(what)))
     if as_json:
         emit_json(app, done.as_dict())
         return 1 if done.owed else 0
     for line in _told(done):
-        app.terminal.out(plain(line))
+        app.terminal.out(one_line(line))
     for one in done.owed:
-        app.terminal.err(plain(f"not archived: {one.run_id}: {one.error.message}"))
+        app.terminal.err(one_line(f"not archived: {one.run_id}: {one.error.message}"))
     for problem in done.proposals.problems:
-        app.terminal.err(plain(f"warning: {problem}"))
+        app.terminal.err(one_line(f"warning: {problem}"))
     if done.remote is None:
         app.terminal.err("note: there is no remote to push to: everything stays here")
     return 1 if done.owed else 0

@@ -10,6 +10,7 @@ import click
 
 from ...errors import UsageError
 from ...runs.printed import plain
+from ...runs.summary import one_line
 from ..cli import App, calling_off, emit_json
 from ..progress import COLOUR
 
@@ -103,9 +104,9 @@ def _show_runs(app: App, compared: Comparison, everything: bool) -> None:
     term = app.terminal
     for side, record in (("old", compared.old), ("new", compared.new)):
         outcome = term.paint(record.outcome, COLOUR.get(record.outcome, ""))
-        term.out(f"{side}  {record.run_id}  {outcome}  {plain(record.task)}")
+        term.out(f"{side}  {record.run_id}  {outcome}  {one_line(record.task)}")
         if record.resumed_from:
-            term.out(f"     goes on with {plain(record.resumed_from)}, where some cells ran")
+            term.out(f"     goes on with {one_line(record.resumed_from)}, where some cells ran")
     _paint(app, lines(compared, everything=everything))
     _verdict(app, compared)
 
@@ -142,8 +143,8 @@ def _show_files(app: App, found: NotebookDiff) -> None:
         term.out(term.paint("equal", "green"))
         return
     if not found.text.startswith("--- "):
-        term.out(term.paint(f"--- {plain(found.old)}", "bold"))
-        term.out(term.paint(f"+++ {plain(found.new)}", "bold"))
+        term.out(term.paint(f"--- {one_line(found.old)}", "bold"))
+        term.out(term.paint(f"+++ {one_line(found.new)}", "bold"))
     for row in found.text.rstrip("\n").split("\n"):
         term.out(term.paint(plain(row), _row_look(row)))
 
@@ -181,7 +182,7 @@ def merge(app: App, base: str, ours: str, theirs: str, output: str | None, as_js
         # What JSON lets stand as it is, a terminal may obey.
         term.out(json.dumps(json.loads(done.data), indent=1))
     if done.note:
-        term.err(f"both versions stand one after the other: {plain(done.note)}")
+        term.err(f"both versions stand one after the other: {one_line(done.note)}")
     if done.conflicts:
         places = "1 conflict" if done.conflicts == 1 else f"{done.conflicts} conflicts"
         term.err(f"{places}: look for <<<<<<<")
@@ -229,7 +230,7 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
         cancel=app.cancelled,
     )
     for note in prepared.notes:
-        app.terminal.err(f"note: {plain(note)}")
+        app.terminal.err(f"note: {one_line(note)}")
     with calling_off(app.cancelled), Progress(app.terminal) as progress:
         for event in prepared.execution:
             if not quiet:

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ...errors import UsageError
-from ...runs.printed import plain
+from ...runs.printed import visible
+from ...runs.summary import one_line
 from ..cli import App, emit_json
 from .records import relative
 
@@ -77,17 +78,17 @@ def edit(app: App, /, path: str, cell: str, as_json: bool, **options: Any) -> No
     term = app.terminal
     edited = done.edited
     if edited.diff:
-        term.out(plain(edited.diff), end="")
+        term.out(visible(edited.diff), end="")
     else:
         term.out(f"unchanged: {relative(done.path, app.cwd)}")
     if edited.cell_id:
         term.out(f"cell {edited.index} is now {edited.cell_id}")
     for finding in done.findings[:_FINDINGS]:
         where = f"cell {finding.index} ({finding.cell_id}), line {finding.line}"
-        term.out(f"{term.paint(finding.kind, 'yellow')}: {where}: {plain(finding.message)}")
+        term.out(f"{term.paint(finding.kind, 'yellow')}: {where}: {one_line(finding.message)}")
     for name, cells in done.stale.items():
         for at, _, reason in cells:
-            term.out(f"{term.paint('stale', 'yellow')} in {name}: cell {at}: {plain(reason)}")
+            term.out(f"{term.paint('stale', 'yellow')} in {name}: cell {at}: {one_line(reason)}")
     if len(done.findings) > _FINDINGS:
         term.out(f"… and {len(done.findings) - _FINDINGS} more")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...runs.printed import plain
+from ...runs.summary import one_line
 from ..cli import App, emit_json
 from .records import relative
 
@@ -118,8 +118,8 @@ def _show(app: App, shown: Shown, as_json: bool) -> None:
         return
     term = app.terminal
     for requirement in asked.of.requires:
-        term.out(plain(requirement))
-    fixed = f", versions from {shown.lock_file}" if shown.lock_file else ""
+        term.out(one_line(requirement))
+    fixed = f", versions from {one_line(shown.lock_file)}" if shown.lock_file else ""
     if made is None:
         term.out(f"declared by the {asked.by}; not made yet{fixed}: quire env build, or a run")
         return

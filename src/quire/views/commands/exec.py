@@ -25,7 +25,7 @@ from ...runs.events import (
     Warned,
 )
 from ...runs.printed import plain
-from ...runs.summary import took
+from ...runs.summary import one_line, took
 from ..cli import App, calling_off, emit_json
 from ..progress import COLOUR, noted
 from .records import output_text
@@ -139,17 +139,20 @@ def follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
         )
     else:
         for s in states:
-            app.terminal.out(app.terminal.paint(f"stale: [{s.index}] {plain(s.reason)}", "yellow"))
+            said = f"stale: [{s.index}] {one_line(s.reason)}"
+            app.terminal.err(app.terminal.paint(said, "yellow", on_err=True))
     if app.cancelled.is_set():
         return 130
     return {"ok": 0, "cancelled": 130, "paused": 3}.get(worst, 1)
 
 
 def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
+    """What cells give out goes to stdout as it is, and nothing else: a line of theirs could look
+    like any of ours."""
     term = app.terminal
     if isinstance(event, KernelReplaced):
-        note = f"the kernel's state is gone: {plain(event.reason)} (epoch {event.epoch})"
-        term.out(term.paint(note, "yellow"))
+        note = f"the kernel's state is gone: {one_line(event.reason)} (epoch {event.epoch})"
+        term.err(term.paint(note, "yellow", on_err=True))
     elif isinstance(event, OutputAdded):
         text = plain(output_text(event.output))
         is_stream = event.output["output_type"] == "stream"
@@ -159,16 +162,16 @@ def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
     elif isinstance(event, NoteAdded):
         term.err(term.paint(noted(event.text), "dim", on_err=True))
     elif isinstance(event, Warned):
-        term.err(term.paint(f"warning: {plain(event.message)}", "yellow", on_err=True))
+        term.err(term.paint(f"warning: {one_line(event.message)}", "yellow", on_err=True))
     elif isinstance(event, OutputCut):
-        term.out(f"… {event.omitted:,} more ({event.what}); all of it is in {event.path}")
+        term.err(f"… {event.omitted:,} more ({event.what}); all of it is in {event.path}")
     elif isinstance(event, KernelDied):
-        term.err(term.paint(plain(event.reason), "red", on_err=True))
+        term.err(term.paint(one_line(event.reason), "red", on_err=True))
     elif isinstance(event, CellFinished) and told:
         one = told[-1]
         place = "code" if one["index"] is None else f"[{one['index']}]"
         status = term.paint(event.status, COLOUR.get(event.status, ""), on_err=True)
-        term.err(f"{place} {status} {took(event.duration)}  {plain(one['title'])}".rstrip())
+        term.err(f"{place} {status} {took(event.duration)}  {one_line(one['title'])}".rstrip())
 
 
 @click.command(epilog="Examples: quire rewind analysis 5 · quire rewind analysis '#3'")

@@ -122,10 +122,10 @@ def _show_hit(app: App, hit: Hit) -> None:
     if hit.missing:
         term.out(term.paint(f"    without: {one_line(', '.join(hit.missing))}", "dim"))
     for spot in hit.spots:
-        title = one_line(hit.cells.get(spot.cell, "")) or spot.cell
+        title = one_line(hit.cells.get(spot.cell, "") or spot.cell)
         where = f"{spot.field} in {title}" if spot.cell else spot.field
         term.out(f"    {where}: {_marked(app, spot)}")
-    term.out(term.paint(f"    {hit.command}", "dim"))
+    term.out(term.paint(f"    {one_line(hit.command)}", "dim"))
 
 
 def _marked(app: App, spot: Spot) -> str:
@@ -175,7 +175,7 @@ def _show_alike(app: App, one: Alike) -> None:
 
 def _warn(app: App, warnings: tuple[str, ...]) -> None:
     for warning in warnings:
-        app.terminal.err(app.terminal.paint(f"warning: {plain(warning)}", "yellow", on_err=True))
+        app.terminal.err(app.terminal.paint(f"warning: {one_line(warning)}", "yellow", on_err=True))
 
 
 class _Progress:

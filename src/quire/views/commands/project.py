@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...runs.printed import plain
+from ...runs.summary import one_line
 from ..cli import App, emit_json
 from .records import relative
 
@@ -47,17 +47,17 @@ def init(app: App, no_git: bool, dry_run: bool, as_json: bool) -> None:
         emit_json(app, told.as_dict())
         return
     term = app.terminal
-    term.out(plain(str(told.root)))
+    term.out(one_line(str(told.root)))
     for (action, note, _), group in groupby(told.steps, _alike):
-        targets = [plain(step.target) for step in group]
+        targets = [one_line(step.target) for step in group]
         more = f" and {len(targets) - _SHOWN} more" if len(targets) > _SHOWN else ""
         names = ", ".join(targets[:_SHOWN]) + more
         if action != "keep":
             word = f"would {_WOULD.get(action, action)}" if dry_run else _DONE[action]
-            remark = f"  {term.paint(plain(note), 'dim')}" if note else ""
+            remark = f"  {term.paint(one_line(note), 'dim')}" if note else ""
             term.out(f"  {word} {names}{remark}")
         elif note:
-            term.out(f"  kept {names}: {plain(note)}")
+            term.out(f"  kept {names}: {one_line(note)}")
     if not told.changed:
         term.out("  everything is in place")
     elif not dry_run:
@@ -95,13 +95,13 @@ def new(app: App, description: str, path: str | None, no_model: bool, as_json: b
         return
     term = app.terminal
     if created.note:
-        term.err(f"{term.paint('warning:', 'yellow', on_err=True)} {plain(created.note)}")
-    term.out(plain(relative(created.path, app.cwd)))
+        term.err(f"{term.paint('warning:', 'yellow', on_err=True)} {one_line(created.note)}")
+    term.out(relative(created.path, app.cwd))
     for item in created.parameters:
-        term.err(f"  takes {plain(f'{item.name}: {item.type} = {item.default_source}')}")
+        term.err(f"  takes {one_line(f'{item.name}: {item.type} = {item.default_source}')}")
     for cell in created.waiting:
-        name = plain(cell.title) or "the text at the top"
-        term.err(f"  waits: cell {cell.index} ({cell.cell_id}), {name}: {cell.what}")
+        name = one_line(cell.title) or "the text at the top"
+        term.err(f"  waits: cell {cell.index} ({cell.cell_id}), {name}: {one_line(cell.what)}")
     if created.drafted_by == "model":
         term.err("  drafted by the model: read it before you run it")
 
@@ -132,7 +132,7 @@ def doctor(app: App, as_json: bool) -> int:
         colours = {"ok": "green", "warning": "yellow", "problem": "red"}
         for finding in found:
             level = app.terminal.paint(f"{finding.level:<7}", colours[finding.level])
-            app.terminal.out(f"{level}  {finding.about}: {plain(finding.said)}")
+            app.terminal.out(f"{level}  {one_line(finding.about)}: {one_line(finding.said)}")
             if finding.hint:
-                app.terminal.out(f"         next: {plain(finding.hint)}")
+                app.terminal.out(f"         next: {one_line(finding.hint)}")
     return 0 if is_well(found) else 1

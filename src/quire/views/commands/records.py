@@ -13,6 +13,7 @@ import click
 from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain, visible
+from ...runs.quoting import mentioned
 from ...runs.record import CellRecord, Record
 from ...runs.standing import standing
 from ...runs.summary import one_line, took, worded
@@ -24,10 +25,16 @@ if TYPE_CHECKING:
     from ...verbs.runs import Found
 
 OUTPUT_LINES = 20
+# What a cell printed or raised stands further right than every line of ours, so that nothing it
+# prints can pass for a call, a note or an answer.
+THEIRS = "    "
+OURS = "  "
 
 
 def relative(path: Path, cwd: Path) -> str:
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+    """A path to be shown: on one line, whatever its name is."""
+    name = str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+    return name if name.isprintable() else one_line(name)
 
 
 def show_end(app: App, record: Record, folder: RunFolder, output: str | None) -> None:
@@ -42,11 +49,11 @@ def show_end(app: App, record: Record, folder: RunFolder, output: str | None) ->
     rest = f", {carried} carried over from {record.resumed_from}" if carried else ""
     term.out(f"{outcome} in {took(record.duration)}, {ran} of {len(code)} cells{rest}")
     for name, result in record.results.items():
-        term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
+        term.out(f"{OURS}{mentioned(name)} = {_brief(result.kind, result.value)}")
     if record.outcome == "paused":
-        term.out(term.paint(plain(record.reason), "yellow"))
+        term.out(term.paint(one_line(record.reason), "yellow"))
     if record.plan.get("logbook"):
-        term.out(f"record: {plain(str(record.plan['logbook']))}")
+        term.out(f"record: {one_line(str(record.plan['logbook']))}")
     term.out(f"notebook: {output or relative(folder.notebook, app.cwd)}")
 
 
@@ -61,14 +68,15 @@ def _show_error(app: App, record: Record) -> None:
     if where is not None:
         name = f" ({one_line(where.title)})" if where.title else ""
         term.err(f"cell {where.id}{name}:")
-    term.err(text)
+    for line in text.split("\n"):
+        term.err(f"{THEIRS}{line}".rstrip())
 
 
 def _brief(kind: str, value: Any) -> str:
     if kind == "table":
         return f"table, {value['kept']:,} of {value['total']:,} rows"
     if kind == "display":
-        return f"display, {', '.join(value)}"
+        return f"display, {one_line(', '.join(value))}"
     text = plain(json.dumps(jsonable(value), ensure_ascii=False, default=str))
     return text if len(text) <= 100 else f"{text[:97]}…"
 
@@ -150,11 +158,12 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
     sources = record.plan.get("sources") or {}
     for name, value in record.parameters.items():
         source = f"  (from {one_line(str(sources[name]))})" if name in sources else ""
-        term.out(f"  {plain(name)}: {plain(json.dumps(value, ensure_ascii=False))}{source}")
+        told = plain(json.dumps(value, ensure_ascii=False))
+        term.out(f"{OURS}{mentioned(name)}: {told}{source}")
     for name, result in record.results.items():
-        term.out(f"  {plain(name)} = {_brief(result.kind, result.value)}")
+        term.out(f"{OURS}{mentioned(name)} = {_brief(result.kind, result.value)}")
     for warning in record.warnings:
-        term.out(term.paint(f"warning: {plain(warning)}", "yellow"))
+        term.out(term.paint(f"warning: {one_line(warning)}", "yellow"))
     calls = by_cell(record)
     _show_calls(app, calls.get("", []))
     stands = standing(record)
@@ -162,9 +171,9 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         _show_cell(app, stands[one.id].index if one.id in stands else None, one, everything)
         _show_calls(app, calls.get(one.id, []))
     if record.plan.get("logbook"):
-        term.out(f"record: {plain(str(record.plan['logbook']))}")
+        term.out(f"record: {one_line(str(record.plan['logbook']))}")
     if (record.error is not None or record.outcome == "paused") and record.reason:
-        term.out(term.paint(plain(record.reason), "red"))
+        term.out(term.paint(one_line(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook
     if where:
         term.out(f"notebook: {where}")
@@ -179,7 +188,8 @@ def _show_one(app: App, cell: CellRecord, everything: bool) -> None:
         app.terminal.out(line)
     _show_cell(app, None, cell, everything)
     if cell.error is not None:
-        app.terminal.err(plain("\n".join(cell.error.traceback) or cell.error.name))
+        for line in plain("\n".join(cell.error.traceback) or cell.error.name).split("\n"):
+            app.terminal.err(f"{THEIRS}{line}".rstrip())
 
 
 def _origin(record: Record, archived: Mapping[str, Any] | None) -> Iterator[str]:
@@ -210,7 +220,7 @@ def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool)
     term.out(f"\n{place}{cell.id}  {status}  {took(cell.duration)}  {title}".rstrip())
     changed = cell.metadata.get("changed")
     if isinstance(changed, Mapping):
-        term.out(f"    changed for this run: {one_line(str(changed.get('reason') or ''))}")
+        term.out(f"{OURS}changed for this run: {one_line(str(changed.get('reason') or ''))}")
     for output in cell.outputs:
         lines = plain(output_text(output)).rstrip("\n").split("\n")
         cut = 0
@@ -218,17 +228,19 @@ def _show_cell(app: App, number: int | None, cell: CellRecord, everything: bool)
             cut = len(lines) - OUTPUT_LINES
             lines = lines[:OUTPUT_LINES]
         for line in lines:
-            term.out(f"    {line}")
+            term.out(f"{THEIRS}{line}")
         if cut:
-            term.out(term.paint(f"    … {cut} more lines (--all shows them)", "dim"))
+            term.out(term.paint(f"{OURS}… {cut} more lines (--all shows them)", "dim"))
 
 
 def _show_calls(app: App, lines: Iterable[tuple[str, str]]) -> None:
     """What a cell asked of the engine."""
     for kind, text in lines:
         colour = {"bad": "red", "note": "bold"}.get(kind, "dim")
+        # Further lines of a note stand below its text, where no line of ours begins.
         for at, row in enumerate(labelled(kind, text).split("\n")):
-            app.terminal.out(app.terminal.paint(f"    {' ' if at else '·'} {row}", colour))
+            margin = f"{OURS}        " if at else f"{OURS}· "
+            app.terminal.out(app.terminal.paint(f"{margin}{row}", colour))
 
 
 def output_text(output: Any) -> str:
@@ -312,7 +324,7 @@ def results(app: App, run: str, name: str | None, as_json: bool) -> None:
         app.terminal.err("This run glued no results.")
     for key, result in record.results.items():
         if name in (None, key):
-            app.terminal.out(f"{plain(key)} = {_brief(result.kind, result.value)}")
+            app.terminal.out(f"{mentioned(key)} = {_brief(result.kind, result.value)}")
 
 
 @click.command(epilog="Examples: quire export last report.html · quire export last out.ipynb")

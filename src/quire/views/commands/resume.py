@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...errors import UsageError
-from ...runs.printed import plain
+from ...runs.summary import one_line
 from ..cli import App
 from .run import follow
 
@@ -62,5 +62,5 @@ def resume(
         cancel=app.cancelled,
     )
     for note in notes:
-        app.terminal.err(f"note: {plain(note)}")
+        app.terminal.err(f"note: {one_line(note)}")
     return follow(app, execution, as_json=as_json, quiet=quiet)

@@ -9,7 +9,7 @@ import click
 
 from ...errors import QuireError, UsageError
 from ...runs.events import RunStarted
-from ...runs.printed import plain
+from ...runs.summary import one_line
 from ..cli import App, calling_off, emit_json
 
 if TYPE_CHECKING:
@@ -244,15 +244,15 @@ def show_warning(app: App, what: str, why: QuireError) -> None:
     """The run is good; its record is not yet where it should be."""
     term = app.terminal
     word = term.paint("warning:", "yellow", on_err=True)
-    term.err(f"{word} {what}: {plain(why.message)}")
-    term.err(f"{term.paint('hint:', 'blue', on_err=True)} {plain(why.hint)}; then: quire push")
+    term.err(f"{word} {what}: {one_line(why.message)}")
+    term.err(f"{term.paint('hint:', 'blue', on_err=True)} {one_line(why.hint)}; then: quire push")
 
 
 def show_lost(app: App, warning: str) -> None:
     """This run is archived; others that were are not there any more."""
     if warning:
         word = app.terminal.paint("warning:", "yellow", on_err=True)
-        app.terminal.err(f"{word} {plain(warning)}")
+        app.terminal.err(f"{word} {one_line(warning)}")
 
 
 def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:
@@ -294,8 +294,8 @@ def params(app: App, path: str, as_json: bool) -> None:
         return
     width = max(len(p.name) for p in found)
     kinds = max(len(p.type) for p in found)
-    defaults = ["required" if p.required else f"= {p.default_source}" for p in found]
+    defaults = [one_line("required" if p.required else f"= {p.default_source}") for p in found]
     room = min(40, max(map(len, defaults)))
     for p, default in zip(found, defaults, strict=True):
-        text = f"{p.name:<{width}}  {p.type:<{kinds}}  {default:<{room}}  {p.help}"
-        app.terminal.out(plain(text).rstrip())
+        text = f"{p.name:<{width}}  {p.type:<{kinds}}  {default:<{room}}  {one_line(p.help)}"
+        app.terminal.out(text.rstrip())

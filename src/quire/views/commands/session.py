@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from ...runs.printed import plain
-from ...runs.summary import took
+from ...runs.summary import one_line, took
 from ..cli import App, calling_off, emit_json
 from .exec import follow, state_json
 from .run import given_parameters, parameter_options
@@ -80,11 +79,13 @@ def list_(app: App, as_json: bool) -> None:
         app.terminal.err("No session is open.")
     for info in found:
         idle = "" if info.idle is None else f"idle {took(info.idle)}"
-        line = f"{info.name:<20}  {info.state:<5}  epoch {info.epoch}  {idle:<14}  {info.task}"
-        app.terminal.out(plain(line))
+        app.terminal.out(
+            f"{one_line(info.name):<20}  {info.state:<5}  epoch {info.epoch}  {idle:<14}  "
+            f"{one_line(info.task)}"
+        )
         for note in (info.warning, info.lost and f"its state is gone: {info.lost}"):
             if note:
-                app.terminal.out(app.terminal.paint(f"    {plain(note)}", "yellow"))
+                app.terminal.out(app.terminal.paint(f"    {one_line(note)}", "yellow"))
 
 
 @session.command(epilog="Example: quire session show analysis")
@@ -114,17 +115,17 @@ def show(app: App, name: str, as_json: bool) -> None:
         if s.state == "text":
             continue
         order = f"#{s.order}" if s.order is not None else ""
-        first = plain(s.cell.title or next(iter(s.cell.source.splitlines()), ""))[:50]
+        first = one_line(s.cell.title or next(iter(s.cell.source.splitlines()), ""))[:50]
         colour = {"ran": "green", "failed": "red", "stale": "yellow"}.get(s.state, "dim")
         state = app.terminal.paint(f"{s.state:<9}", colour)
         app.terminal.out(f"[{s.index}] {s.cell.id}  {state}  {order:<5}  {first}".rstrip())
         if s.reason:
-            app.terminal.out(f"      {plain(s.reason)}")
+            app.terminal.out(f"      {one_line(s.reason)}")
 
 
 def _say_lost(app: App, live: Any) -> None:
     if live.why_lost:
-        note = f"the kernel's state is gone: {plain(live.why_lost)} (epoch {live.epoch})"
+        note = f"the kernel's state is gone: {one_line(live.why_lost)} (epoch {live.epoch})"
         app.terminal.out(app.terminal.paint(note, "yellow"))
 
 
@@ -151,12 +152,13 @@ def vars(app: App, name: str, as_json: bool) -> None:
         )
         return
     _say_lost(app, live.session)
-    width = max((len(v["name"]) for v in found), default=0)
-    kinds = max((len(v["type"]) for v in found), default=0)
-    for v in found:
-        size = v["size"] or ""
-        line = f"{v['name']:<{width}}  {v['type']:<{kinds}}  {size:<12}  {v['value']}"
-        app.terminal.out(plain(line).rstrip())
+    # A cell may call a variable, or its type, what it likes.
+    keys = ("name", "type", "size", "value")
+    rows = [tuple(one_line(str(v[key] or "")) for key in keys) for v in found]
+    width = max((len(name) for name, *_ in rows), default=0)
+    kinds = max((len(kind) for _, kind, *_ in rows), default=0)
+    for name, kind, size, value in rows:
+        app.terminal.out(f"{name:<{width}}  {kind:<{kinds}}  {size:<12}  {value}".rstrip())
 
 
 @session.command(epilog="Example: quire session tree analysis")
@@ -193,8 +195,9 @@ def tree(app: App, name: str, as_json: bool) -> None:
     _say_lost(app, live)
     for row in rows:
         place = "code" if row["index"] is None else f"cell {row['index']}"
-        back = f"{row['memory'] / 2**20:.1f} MB" if row["rewindable"] else f"no: {row['reason']}"
-        title = plain(str(row["title"]))
+        size, why = row["memory"] / 2**20, one_line(str(row["reason"]))
+        back = f"{size:.1f} MB" if row["rewindable"] else f"no: {why}"
+        title = one_line(str(row["title"]))
         app.terminal.out(f"#{row['order']}  {place:<8} {row['status']:<9} {title:<24} {back}")
 
 
@@ -269,7 +272,7 @@ def promote(app: App, name: str, target: str, force: bool, as_json: bool) -> int
         held = "" if made.outcome == "ok" else ", which failed as the session did"
         app.terminal.out(f"written: {target} (clean run {made.run_id}{held})")
     else:
-        app.terminal.err(f"not written: {plain(made.difference)}")
+        app.terminal.err(f"not written: {one_line(made.difference)}")
         app.terminal.err(f"the clean run is {made.run_id}")
     return 0 if made.path is not None else 1
 

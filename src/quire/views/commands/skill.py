@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ...runs.printed import plain
 from ..cli import App, emit_json
 from .records import relative
 
@@ -43,7 +42,7 @@ def install(app: App, to: tuple[str, ...], force: bool, as_json: bool) -> None:
     for each in done:
         files = f"{len(each.written)} file{'s' if len(each.written) > 1 else ''}"
         note = f"{files} written" if each.written else "is up to date"
-        app.terminal.out(f"{plain(relative(each.folder, app.cwd))}: {note}")
+        app.terminal.out(f"{relative(each.folder, app.cwd)}: {note}")
 
 
 @skill.command(epilog="Examples: quire skill show · quire skill show agents")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ...runs.summary import one_line
 from ..cli import App, emit_json
 from .records import relative
 
@@ -42,7 +43,7 @@ def sync(app: App, paths: tuple[str, ...], check: bool, as_json: bool) -> int:
                 target = relative(item.target, app.cwd)
                 app.terminal.out(f"{item.action}: {relative(item.source, app.cwd)} -> {target}")
                 if item.hint:
-                    app.terminal.err(f"hint: {item.hint}")
+                    app.terminal.err(f"hint: {one_line(item.hint)}")
         if not any(item.action != "unchanged" for item in found):
             app.terminal.out(f"{len(found)} in step")
     conflict = any(item.action == "conflict" for item in found)

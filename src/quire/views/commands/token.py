@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...runs.summary import one_line
 from ..cli import App, emit_json
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def list_(app: App, as_json: bool) -> None:
     if not found:
         app.terminal.err("There are no tokens.")
     for one in found:
-        app.terminal.out(f"{one.id}  {one.agent:<20}  {', '.join(one.scopes):<24}  {one.created}")
+        agent, scopes = one_line(one.agent), ", ".join(one.scopes)
+        app.terminal.out(f"{one.id}  {agent:<20}  {scopes:<24}  {one.created}")
 
 
 @token.command(epilog="Example: quire token revoke 3f2a9c01")
@@ -70,7 +72,7 @@ def revoke(app: App, token_id: str) -> None:
     from ...verbs.token import tokens
 
     gone = tokens(app.workspace()).revoke(token_id)
-    app.terminal.out(f"revoked {gone.id} of {gone.agent}")
+    app.terminal.out(f"revoked {gone.id} of {one_line(gone.agent)}")
 
 
 def _data(one: Token) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...errors import UsageError
-from ...runs.printed import plain
+from ...runs.summary import one_line
 from ..cli import App, calling_off, emit_json
 from .run import EXIT
 
@@ -35,7 +35,7 @@ def wait(app: App, run: str, timeout: float | None, as_json: bool) -> int:
 
     def told(progress: Progress) -> None:
         if not as_json and progress.cell:
-            app.terminal.err(plain(str(progress)))
+            app.terminal.err(one_line(str(progress)))
 
     with calling_off(app.cancelled):
         waited = wait_for(workspace, run, timeout, told=told, called_off=app.cancelled.is_set)
@@ -77,5 +77,5 @@ def _say(app: App, waited: object, *, as_json: bool) -> None:
     elif waited.over:
         app.terminal.out(found.record.outcome)
     else:
-        app.terminal.out(f"still running: {plain(str(waited.progress))}")
+        app.terminal.out(f"still running: {one_line(str(waited.progress))}")
         app.terminal.out(f"go on waiting: quire wait {found.record.run_id}")
