@@ -89,6 +89,14 @@ def descendants(root: int, spare: Callable[[int], bool] = none) -> list[Process]
     return out
 
 
+def session(leader: int) -> list[int]:
+    """The processes that live in the session of that one, which itself need not be there."""
+    stats = ((pid, _stat(pid)) for pid in _all_pids())
+    return [
+        pid for pid, fields in stats if fields and fields[0] != "Z" and fields[3] == str(leader)
+    ]
+
+
 def start_time(pid: int) -> int | None:
     fields = _stat(pid)
     return int(fields[19]) if fields else None
