@@ -36,6 +36,7 @@ from .kernels import hidden
 TOLD_AFTER = 20
 KINDS_COUNTED = 50
 PATIENCE = 10.0  # seconds for a call that is called off to end
+STILL = "still going on when the cell ended"
 NOTE = 10_000  # characters
 QUESTION = 4_000
 CHOICES = 50
@@ -77,7 +78,8 @@ class Answering:
         self._cell = ""
         self._tell: Callable[[Event], object] | None = None
         self._late: list[Event] = []
-        self._active = self._calls = self._told = 0
+        self._calls = self._told = 0
+        self._under_way: dict[_Told, Mapping[str, Any]] = {}
         self._uncounted: Counter[tuple[str, str]] = Counter()
         self._always: set[str] = set()
 
@@ -97,7 +99,13 @@ class Answering:
             if self._over.is_set():
                 return
             self._over.set()
-            self._lock.wait_for(lambda: not self._active, PATIENCE)
+            self._lock.wait_for(lambda: not self._under_way, PATIENCE)
+            for told, given in self._under_way.items():
+                # What it has done, or may still do, is in the record: nobody hears of it later.
+                still = _Told(told.name, told.began)
+                still.reason = STILL
+                self._write(still, given)
+                told.over = True
             for event in self._counted():
                 assert self._tell is not None
                 self._tell(event)
@@ -130,11 +138,11 @@ class Answering:
         self._say(ToolCalled(self._cell, "call", {}, False, 0.0, {}, why, True))
 
     def __call__(self, name: str, given: Mapping[str, Any], hung_up: HungUp) -> Any:
-        began = time.monotonic()
+        told = _Told(name, time.monotonic())
         with self._lock:
-            over, self._active = self._over, self._active + 1
+            over = self._over
+            self._under_way[told] = given
         try:
-            told = _Told(name, began)
             try:
                 return self._answer(told, given, over, hung_up)
             except QuireError as error:
@@ -147,7 +155,7 @@ class Answering:
                 self._write(told, given)
         finally:
             with self._lock:
-                self._active -= 1
+                del self._under_way[told]
                 self._lock.notify_all()
 
     def _answer(
@@ -286,18 +294,15 @@ class Answering:
         arguments = brief(self.masker.mask_json(_shown(given)))
         duration = round(time.monotonic() - told.began, 6)
         reason = self.masker.mask(told.reason)[:2_000]
-        self._say(
-            ToolCalled(
-                self._cell,
-                told.name,
-                arguments,
-                told.ok,
-                duration,
-                told.result,
-                reason,
-                told.refused,
+        with self._lock:
+            if told.over:
+                return
+            cell, name = self._cell, told.name
+            self._say(
+                ToolCalled(
+                    cell, name, arguments, told.ok, duration, told.result, reason, told.refused
+                )
             )
-        )
 
     def _say(self, event: Event) -> None:
         with self._lock:
@@ -316,11 +321,11 @@ class Answering:
 class _Told:
     """What the journal will hear of one call."""
 
-    __slots__ = ("began", "name", "ok", "reason", "refused", "result", "silent")
+    __slots__ = ("began", "name", "ok", "over", "reason", "refused", "result", "silent")
 
     def __init__(self, name: str, began: float) -> None:
         self.name, self.began = name, began
-        self.ok = self.refused = self.silent = False
+        self.ok = self.refused = self.silent = self.over = False
         self.reason = ""
         self.result: dict[str, Any] = {}
 
