@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,8 +15,11 @@ from desk import Desk, shown
 
 import environments
 import quire
+from quire.kernel.calls import HungUp
 from quire.kernel.protocol import KernelSpec
 from quire.runs.asking import Answers, Declined, Question
+from quire.tools.toolbox import Toolbox
+from quire.verbs import answering
 from quire.verbs.answering import Answering
 from quire.verbs.run import NotebookExecutor, drained
 from quire.verbs.verify import verify_run
@@ -185,6 +189,38 @@ def test_a_timeout_may_be_larger_than_any_float(desk: Desk) -> None:
     record = desk.ran(ALL, "print(terminal('echo a', timeout=10**400).output)")
     assert record.ok, record.error
     assert shown(record) == "a\n\n"
+
+
+def test_a_call_that_does_not_end_with_its_cell_is_written_down(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, with what it was asked to do: it may have done it."""
+    monkeypatch.setattr(answering, "PATIENCE", 0.1)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def endless(*given: Any) -> dict[str, Any]:
+        begun.set()
+        may_end.wait(60)
+        return {"ok": "late"}
+
+    calls = Answering(desk.workspace(), KernelSpec(desk.root, desk.env), lambda *_: {})
+    monkeypatch.setattr(Toolbox, "use", endless)
+    told: list[Any] = []
+    calls.open("c", told.append)
+    given = {"path": "a.txt", "old": "x", "new": "y"}
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        call = threading.Thread(target=calls, args=("patch", given, HungUp(ours)))
+        call.start()
+        assert begun.wait(60)
+        calls.close()
+        assert [(one.tool, one.ok, one.reason) for one in told] == [
+            ("patch", False, "still going on when the cell ended")
+        ]
+        assert told[0].arguments == given
+        may_end.set()
+        call.join()
+    assert (len(told), calls.leftover()) == (1, [])
 
 
 # Who decides

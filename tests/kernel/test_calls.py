@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from quire.errors import UsageError
-from quire.kernel.calls import MOST_OF_ONE, CallServer, HungUp, Line
+from quire.kernel.calls import (
+    FEW,
+    HELD,
+    HELD_OF_ONE,
+    MOST_OF_ONE,
+    REQUEST_LIMIT,
+    CallServer,
+    HungUp,
+    Line,
+)
 
 
 @pytest.fixture
@@ -332,27 +341,55 @@ def test_its_calls_do_not_take_all_descriptors_of_the_process() -> None:
         server.close()
 
 
-def test_a_kernel_and_its_children_are_counted_together(server: CallServer) -> None:
-    line = server.register(echo)
-    code = "import socket, sys, time\nheld = []\nfor _ in range(40):\n"
-    code += "    held.append(socket.socket(socket.AF_UNIX))\n"
-    code += "    held[-1].connect(sys.argv[1].replace('@', '\\0', 1))\n"
-    code += "    held[-1].recv(1)\nprint(flush=True)\ntime.sleep(100)"
+HOLDS = """
+import socket, sys, time
+held = []
+for _ in range(40):
+    held.append(socket.socket(socket.AF_UNIX))
+    held[-1].connect(sys.argv[1].replace("@", "\\0", 1))
+    held[-1].recv(1)
+print(flush=True)
+time.sleep(100)
+"""
+
+
+def test_what_a_kernel_started_is_counted_together(server: CallServer) -> None:
+    """Also where each has a session of its own; and the kernel is answered all the same."""
+    told: list[str] = []
+    line = server.register(echo, pid=os.getpid, turned_away=told.append)
     children = [
-        subprocess.Popen([sys.executable, "-c", code, line.socket], stdout=subprocess.PIPE)
+        subprocess.Popen(
+            [sys.executable, "-c", HOLDS, line.socket],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
         for _ in range(2)
     ]
     try:
         for child in children:
             assert child.stdout is not None
             child.stdout.readline()
-        assert server.strangers == 80 - MOST_OF_ONE
+        assert told == ["there were too many calls at a time"] * (80 - FEW)
+        assert "value" in call(line)
     finally:
         for child in children:
             child.kill()
             child.wait()
             assert child.stdout is not None
             child.stdout.close()
+
+
+def test_the_kernels_of_one_run_are_counted_together(server: CallServer) -> None:
+    line = server.register(echo, pid=os.getpid)
+    other = server.another(line)
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert server._kernel_of(process.pid) == (os.getpid(), line.token)
+        server._lines[other.name].first = process.pid
+        assert server._kernel_of(process.pid) == (process.pid, line.token)
+        assert server._kernel_of(1) == (0, "")
+        process.kill()
 
 
 def said(line: Line, body: bytes) -> Any:
@@ -402,6 +439,33 @@ def test_large_calls_wait_for_each_other(
     first.join(10)
     second.join(10)
     assert answers == [{"value": True}] * 2
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_nothing_is_held_for_a_large_call_of_a_stranger(server: CallServer, known: bool) -> None:
+    """It is not even waited for."""
+    line = server.register(echo, pid=lambda: 1)
+    name = line.name if known else "a"
+    assert exchange(line, f"{name} b {REQUEST_LIMIT}\n".encode())["error"]["message"] == REFUSED
+    assert not server._held
+
+
+def test_large_calls_of_one_run_do_not_take_the_room_of_others(server: CallServer) -> None:
+    greedy, other = server.register(echo), server.register(echo)
+    held: list[socket.socket] = []
+    try:
+        for _ in range(HELD // REQUEST_LIMIT):
+            held.append(connect(greedy))
+            read_line(held[-1])
+            held[-1].sendall(f"{greedy.name} b {REQUEST_LIMIT}\n".encode())
+        while server._held[greedy.token] < HELD_OF_ONE:
+            threading.Event().wait(0.005)
+        body = json.dumps({"call": "x", "arguments": {"text": "x" * (2 << 20)}}).encode()
+        assert said(other, body)["value"]["text"] == "x" * (2 << 20)
+        assert server._held[greedy.token] == HELD_OF_ONE
+    finally:
+        for sock in held:
+            sock.close()
 
 
 def test_what_goes_wrong_is_told(server: CallServer) -> None:

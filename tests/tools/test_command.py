@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 from quire.config import Tools
 from quire.errors import Refused, ToolError
-from quire.tools.command import run_command, words_of
+from quire.tools.command import KEEPER_GONE, run_command, words_of
 from quire.tools.places import Places, Spot
 from quire.tools.toolbox import Toolbox
 
@@ -51,6 +53,50 @@ def test_what_it_started_is_ended_with_it(tmp_path: Path) -> None:
     run("setsid sleep 1000 & echo $! > pid", tmp_path)
     pid = (tmp_path / "pid").read_text().strip()
     assert not Path(f"/proc/{pid}").exists()
+
+
+# In a process of its own, for it becomes one that adopts orphans, as a host is.
+ATTACKS_KEEPER = """
+import os, sys, tempfile
+from pathlib import Path
+from quire.kernel import children
+from quire.tools.command import run_command
+
+children.alone()
+done = run_command(
+    ["/bin/sh", "-c", sys.argv[1]], ".", dict(os.environ), 0.5, 1_000, lambda: False
+)
+print(done["exit_code"], done.get("error"))
+pids = [int(pid) for pid in Path("pids").read_text().split()]
+print([pid for pid in pids if Path(f"/proc/{pid}").exists()], os.listdir(tempfile.gettempdir()))
+"""
+LATE = "it took longer than 0.5 s and was ended"
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("kill -9 $PPID; sleep 1000", KEEPER_GONE),
+        ("kill -STOP $PPID; sleep 1000", LATE),
+        ("while :; do kill -STOP $PPID; done", LATE),
+    ],
+    ids=["killed", "stopped", "stopped again and again"],
+)
+def test_a_command_that_ends_or_stops_its_keeper_ends_too(
+    tmp_path: Path, command: str, error: str
+) -> None:
+    kept = "(setsid sleep 1000 & echo $! >> pids); sleep 1000 & echo $! $$ $PPID >> pids; "
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACKS_KEEPER, kept + command],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [f"-1 {error}", "[] []"], done.stderr
 
 
 def test_it_is_called_off(tmp_path: Path) -> None:

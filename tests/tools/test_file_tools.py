@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 from pathlib import Path
@@ -26,7 +27,8 @@ def places(root: Path) -> Places:
 
 
 def read(places: Places, root: Path, path: str, most: int = 1_000_000, **more: Any) -> Any:
-    return files.read_file(places, {"path": path, "cwd": str(root), **more}, most)
+    given = {"path": path, "cwd": str(root), **more}
+    return files.read_file(places, given, most, 60.0, lambda: False)
 
 
 def write(places: Places, root: Path, path: str, content: str) -> Any:
@@ -74,6 +76,32 @@ def test_a_large_file_can_be_read_piece_by_piece(root: Path, places: Places) -> 
         offset = found["next_offset"]
     assert "".join(pieces) == "".join(lines)
     assert len(pieces) > 5
+
+
+class Block(bytes):
+    splits = 0
+
+    def splitlines(self, *given: Any, **more: Any) -> Any:
+        Block.splits += 1
+        return bytes(self).splitlines(*given, **more)
+
+
+def test_what_is_not_wanted_is_counted_and_not_split() -> None:
+    Block.splits = 0
+    blocks = [Block(b"\n" * 1_000)] * 20
+    assert files._lines(blocks, 1, 1, 1_000_000) == ("\n", 1, 20_000, False)
+    assert files._lines(blocks, 9_999, 2, 1_000_000) == ("\n\n", 2, 20_000, False)
+    assert files._lines(blocks, 50_000, 2, 1_000_000) == ("", 0, 20_000, False)
+    assert Block.splits == 2
+
+
+def test_reading_is_called_off(root: Path, places: Places) -> None:
+    (root / "a.txt").write_text("a\n")
+    given = {"path": "a.txt", "cwd": str(root)}
+    with pytest.raises(ToolError, match="called off"):
+        files.read_file(places, given, 1_000, 60.0, lambda: True)
+    with pytest.raises(ToolError, match="took longer than 0 s"):
+        files.read_file(places, given, 1_000, 0.0, lambda: False)
 
 
 def test_a_line_longer_than_the_limit_is_cut(root: Path, places: Places) -> None:
@@ -239,6 +267,46 @@ def test_patch_replaces_what_is_there_once(root: Path, places: Places) -> None:
     assert (root / "a.txt").read_bytes() == b"1\r\ntwo\ntwo\n"
     assert change(places, root, "two", "2", replace_all=True)["replacements"] == 2
     assert (root / "a.txt").read_bytes() == b"1\r\n2\n2\n"
+
+
+def test_a_diff_is_that_of_the_whole_file(root: Path, places: Places) -> None:
+    before = [f"line {number}" for number in range(1, 3_001)]
+    before[1_499] = before[1_501] = before[2_700] = "here"
+    (root / "a.txt").write_text("\n".join(before))
+    told = change(places, root, "here", "there\nand on", replace_all=True)
+    after = (root / "a.txt").read_text().split("\n")
+    rows = difflib.unified_diff(before, after, "a.txt", "a.txt", lineterm="", n=2)
+    assert told["diff"] == "\n".join(rows)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\u2028"])
+def test_a_diff_has_bounds(
+    root: Path, places: Places, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Lines that are like each other are what comparing takes longest for."""
+    compared: list[int] = []
+
+    def counted(was: list[str], now: list[str], **more: Any) -> Any:
+        compared.append(len(was) + len(now))
+        return unified_diff(was, now, **more)
+
+    unified_diff = difflib.unified_diff
+    monkeypatch.setattr(difflib, "unified_diff", counted)
+    lines = [text for number in range(9_000) for text in (f"l{number % 100}", "X")]
+    (root / "a.txt").write_text(end.join(lines), newline="")
+    told = change(places, root, "X", "Y", replace_all=True)
+    assert told["replacements"] == 9_000
+    assert sum(compared) <= 4 * files.DIFF_COMPARED
+    rows = told["diff"].split("\n")
+    assert len(rows) < files.DIFF_LINES + 10
+    assert rows[-1].endswith("more replacements")
+
+
+def test_a_diff_of_one_long_line(root: Path, places: Places) -> None:
+    (root / "a.txt").write_text("b" + "a" * 900_000 + "b")
+    told = change(places, root, "a" * 900_000, "c")
+    assert len(told["diff"]) < 10_000
+    assert "\n+bcb\n" in told["diff"]
 
 
 @pytest.mark.parametrize(("there", "old"), [("a\r\nb\r\n", "a\nb"), ("a\nb\n", "a\r\nb")])

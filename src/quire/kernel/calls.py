@@ -30,15 +30,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import QuireError, Refused
+from .inside import reaper
 
 REQUEST_LIMIT = 16 << 20  # bytes
 HEADER_LIMIT = 256
 VALUES = 200_000  # in one call: each costs far more memory than what it is written with
 SMALL = 1 << 20  # bytes of a call that is held without further ado
 HELD = 128 << 20  # bytes of larger ones at a time; others wait
+HELD_OF_ONE = HELD // 4  # and of those of one run
 PATIENCE = 10.0  # seconds that a caller may take to say its call, and to take its answer
-MOST_OF_ONE = 64  # connections of one kernel, with all it started, at a time
+MOST_OF_ONE = 64  # connections of the kernels of one run at a time
+FEW = 8  # and of all that they started, which is not answered
 MOST = 512  # and of all
+STEPS = 40  # from a process up to its kernel
 TICK = 0.05  # seconds until a socket that could not be had is tried for again
 
 # One that is never closed is all of the rest: not looked for anew from each quote in it.
@@ -68,6 +72,7 @@ class HungUp:
 
 
 Answer = Callable[[str, Mapping[str, Any], HungUp], Any]
+_Group = tuple[str | int, bool]  # a run or a process, and whether it is what that started
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,13 @@ class _Registered:
         self.first = self.first or pid
         return pid == self.first
 
-    def is_near(self, pid: int) -> bool:
-        """Whether a process is its kernel or was started by it: a kernel leads a session."""
-        kernel = self.pid() if self.pid is not None else self.first
-        with contextlib.suppress(OSError):
-            return bool(kernel) and kernel in (pid, os.getsid(pid))
-        return False
+    def kernel(self) -> int:
+        """0 where it is not known yet."""
+        return self.pid() if self.pid is not None else self.first
+
+    def may_be_for(self, pid: int) -> bool:
+        kernel = self.kernel()
+        return kernel == pid or (self.pid is None and not kernel)
 
 
 class CallServer:
@@ -116,9 +122,9 @@ class CallServer:
         self._address = ""
         self._listener: socket.socket | None = None
         self._thread: threading.Thread | None = None
-        self._open: Counter[int] = Counter()
+        self._open: Counter[_Group] = Counter()
         self._space = threading.Condition()
-        self._held = 0  # bytes of large calls
+        self._held: Counter[str] = Counter()  # bytes of large calls, by the token of the run
         self.strangers = 0  # calls that belonged to no run of ours
 
     def register(
@@ -184,8 +190,10 @@ class CallServer:
 
     def _take(self, sock: socket.socket) -> None:
         pid, uid = _peer(sock)
-        group = _group(pid)
-        most = min(MOST_OF_ONE, self._most)
+        kernel, token = self._kernel_of(pid)
+        is_below = bool(token) and kernel != pid
+        group = (token or kernel, is_below)
+        most = min(FEW if is_below else MOST_OF_ONE, self._most)
         with self._lock:
             full = self._open[group] >= most or self._open.total() >= self._most
             full = full or uid != os.getuid()
@@ -199,13 +207,33 @@ class CallServer:
         self._turn_away(None, pid, "there were too many calls at a time")
         sock.close()
 
-    def _left(self, group: int) -> None:
+    def _kernel_of(self, pid: int) -> tuple[int, str]:
+        """The kernel that a process is, or was started by, with the token of its run. Its session
+        does not say: every process can have one of its own. Without a token: who it belongs to
+        besides, such as a fork server, and 0 where that is nobody of ours."""
+        with self._lock:
+            lines = list(self._lines.values())
+        kernels = {one.kernel(): one.line.token for one in lines}
+        kernels.pop(0, None)
+        ours = os.getpid()
+        for _ in range(STEPS):
+            if pid in kernels or pid == ours:
+                return pid, kernels.get(pid, "")
+            parent = reaper.parent(pid) or 0
+            if parent == ours and ours not in kernels:
+                return pid, ""
+            if parent <= 1:
+                break
+            pid = parent
+        return 0, ""
+
+    def _left(self, group: _Group) -> None:
         with self._lock:
             self._open[group] -= 1
             if not self._open[group]:
                 del self._open[group]
 
-    def _serve(self, sock: socket.socket, pid: int, group: int) -> None:
+    def _serve(self, sock: socket.socket, pid: int, group: _Group) -> None:
         try:
             with sock, contextlib.suppress(OSError):
                 sock.settimeout(PATIENCE)
@@ -222,23 +250,35 @@ class CallServer:
         sock.sendall(challenge + b"\n")
         try:
             name, proof, size, rest = _header(sock)
-            with self._room(size):
+            with self._lock:
+                found = self._lines.get(name)
+            # Before it is known whose it is, nothing is held for it.
+            if size > SMALL and (found is None or not found.may_be_for(pid)):
+                return self._turn_away(found, pid, STRANGER)
+            with self._room(size, found.line.token if found else ""):
                 return self._answered(sock, pid, (challenge, name, proof), _body(sock, size, rest))
         except ValueError as error:
             return self._turn_away(None, pid, str(error))
 
     @contextlib.contextmanager
-    def _room(self, size: int) -> Iterator[None]:
+    def _room(self, size: int, token: str) -> Iterator[None]:
         held = size if size > SMALL else 0
+
+        def fits() -> bool:
+            of_one = self._held[token] + held <= max(HELD_OF_ONE, REQUEST_LIMIT)
+            return of_one and self._held.total() + held <= HELD
+
         with self._space:
-            if held and not self._space.wait_for(lambda: self._held + held <= HELD, PATIENCE):
+            if held and not self._space.wait_for(fits, PATIENCE):
                 raise ValueError("there were too many large calls at a time")
-            self._held += held
+            self._held[token] += held
         try:
             yield
         finally:
             with self._space:
-                self._held -= held
+                self._held[token] -= held
+                if not self._held[token]:
+                    del self._held[token]
                 self._space.notify_all()
 
     def _answered(
@@ -271,9 +311,10 @@ class CallServer:
     def _turn_away(self, line: _Registered | None, pid: int, why: str) -> dict[str, Any]:
         """Told to the run it was meant for, or whose kernel or child it came from."""
         if line is None:
+            token = self._kernel_of(pid)[1]
             with self._lock:
                 lines = list(self._lines.values())
-            line = next((one for one in lines if one.is_near(pid)), None)
+            line = next((one for one in lines if one.line.token == token), None)
         if line is None:
             self.strangers += 1
         else:
@@ -300,14 +341,6 @@ def _peer(sock: socket.socket) -> tuple[int, int]:
     """Process and user at the other end, as the system says."""
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return int(pid), int(uid)
-
-
-def _group(pid: int) -> int:
-    """Who counts as one: a kernel leads a session, and its children are in it."""
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return pid
 
 
 def _refusal(code: str, message: str) -> dict[str, Any]:

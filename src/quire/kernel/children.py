@@ -59,6 +59,12 @@ def sweep(patience: float = 4.0) -> None:
         threading.Thread(target=_sweep, args=(patience,), name="quire-sweep", daemon=True).start()
 
 
+def sweep_now(patience: float = 4.0) -> None:
+    """The same, and wait for it."""
+    if _alone:
+        _sweep(patience)
+
+
 def _sweep(patience: float) -> None:
     deadline = time.monotonic() + patience
     quiet = 0
@@ -71,3 +77,13 @@ def _sweep(patience: float) -> None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         time.sleep(0.05)
+    _bury()
+
+
+def _bury() -> None:
+    """Strays that somebody else has ended: nobody but us can wait for them."""
+    with _starting:
+        for pid in reaper.child_pids(os.getpid()):
+            if (pid, reaper.start_time(pid)) not in _started:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import select
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,10 +20,13 @@ from pathlib import Path
 
 from . import children
 from .exits import Exit
+from .inside import reaper
 
 KEEPER = Path(__file__).parent / "inside" / "keeper.py"
 # A polite shutdown may take this long before the kernel is killed.
 GRACE = 1.0
+# And what is kept may take this long to be ended by the keeper, before that is ended with it.
+PATIENCE = 4.0
 
 
 class Keeper:
@@ -38,6 +44,7 @@ class Keeper:
         self._socket, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._received = b""
+        self._directory = directory
         self.pid = 0
         self.exit: Exit | None = None
         command = [sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno()), directory, *argv]
@@ -65,7 +72,7 @@ class Keeper:
     def look(self) -> Exit | None:
         """Read what the keeper has said so far; the kernel's end if it has come."""
         with self._lock:
-            while self.exit is None and select.select([self._socket], [], [], 0)[0]:
+            while self.exit is None and _ready(self._socket, 0):
                 try:
                     chunk = self._socket.recv(65536)
                 except OSError:
@@ -88,7 +95,7 @@ class Keeper:
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
-            select.select([self._socket], [], [], left)
+            _ready(self._socket, left)
         return self.exit
 
     def tell(self, word: bytes) -> None:
@@ -97,16 +104,33 @@ class Keeper:
 
     def end(self) -> None:
         """Kill the kernel and all it started; returns when they are gone."""
+        self._go_on()
         self.tell(b"k")
         self.wait(GRACE)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         try:
-            self._process.wait(15)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            # It is last to go: as long as it is there, even stopped, it has all of them below it.
+            reaper.kill_tree(self._process.pid)
             self._process.wait()
         self.look()
+        if self._process.returncode:
+            self._end_what_is_left()
+
+    def _go_on(self) -> None:
+        """What it keeps may have stopped it."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGCONT)
+
+    def _end_what_is_left(self) -> None:
+        """It did not end by itself: what it kept can have killed it, and has another parent now."""
+        if self.pid:
+            for pid in reaper.session(self.pid):
+                reaper.kill_tree(pid)
+        children.sweep_now()
+        shutil.rmtree(self._directory, ignore_errors=True)
 
     def close(self) -> None:
         self.end()
@@ -114,3 +138,9 @@ class Keeper:
             if self.exit is None:
                 self.exit = Exit()
             self._socket.close()
+
+
+def _ready(sock: socket.socket, seconds: float) -> bool:
+    waiting = select.poll()  # select() knows no descriptor beyond 1,023
+    waiting.register(sock, select.POLLIN)
+    return bool(waiting.poll(math.ceil(seconds * 1000)))

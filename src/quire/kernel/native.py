@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import KernelError
-from ..runs.events import CellError, CellFinished, KernelDied
+from ..runs.events import KernelDied
 from .exits import Exit
 from .forkserver import Zygote, channel
+from .nativemessages import event, finished
 from .nativewire import Wire
 from .packages import installed, platform
 from .protocol import KernelEvent, KernelSpec, Tick
@@ -90,6 +91,8 @@ class NativeKernel:
                 made = self._collect()
                 if isinstance(made, Snapshot):
                     made.drop()
+            if aside:
+                self.wire.await_snapshot()
             self.wire.send({"m": "execute", "code": code, "aside": aside})
         except OSError:
             yield self._death(cell)
@@ -102,11 +105,11 @@ class NativeKernel:
                 if message["m"] == "done":
                     self._ahead = aside
                     self.wire.put_back(batch[place + 1 :])
-                    yield _finished(message, cell)
+                    yield finished(message, cell)
                     return
-                event = self.wire.event(message, cell)
-                if event is not None:
-                    yield event
+                said = event(message, cell)
+                if said is not None:
+                    yield said
         yield self._death(cell)
 
     def snapshot(self) -> Snapshot | str:
@@ -115,6 +118,7 @@ class NativeKernel:
             try:
                 made = self._collect() if self._ahead else None
                 if made is None:
+                    self.wire.await_snapshot()
                     self.wire.send({"m": "snapshot"})
                     made = self._collect()
             except OSError:
@@ -129,9 +133,10 @@ class NativeKernel:
             return None
         if fd is None:
             return str(said.get("reason", ""))
+        control = _socket(fd)
         # It outlives the process it was made from, and then becomes the server's child.
         self.zygote.adopt(said["pid"])
-        return Snapshot(socket.socket(fileno=fd), said["pid"], self.zygote.states)
+        return Snapshot(control, said["pid"], self.zygote.states)
 
     def variables(self) -> list[Mapping[str, Any]]:
         with self._busy:
@@ -162,11 +167,16 @@ class NativeKernel:
 
     def _death(self, cell: str) -> KernelDied:
         self.alive = False
+        if self.wire.broken:
+            self.kill()  # it may be in the best of health
         end = self._end = self._end or self.zygote.exit_of(self.pid, timeout=5.0)
         if end is None and not self.zygote.alive:
             return KernelDied(cell, "the kernel server died, and its kernels with it")
         end = end or Exit()  # the server has not said it yet, or the process only left its line
-        return KernelDied(cell, end.reason, end.signal, end.status, {"max_rss": end.max_rss})
+        memory = {"max_rss": end.max_rss}
+        if self.wire.broken:
+            return KernelDied(cell, self.wire.broken, memory=memory)
+        return KernelDied(cell, end.reason, end.signal, end.status, memory)
 
     def interrupt(self) -> None:
         if not self._busy.locked():  # it takes a way round, and would find the cell after
@@ -229,7 +239,15 @@ class NativeKernel:
                 return True
             if time.monotonic() > deadline:
                 return False
-        return True
+        return not self.wire.broken
+
+
+def _socket(fd: int) -> socket.socket:
+    try:
+        return socket.socket(fileno=fd)
+    except OSError:  # it is none
+        os.close(fd)
+        raise
 
 
 def _woken(server: Zygote, snapshot: Snapshot) -> tuple[int, Wire]:
@@ -237,7 +255,9 @@ def _woken(server: Zygote, snapshot: Snapshot) -> tuple[int, Wire]:
     ours, theirs, pipes = channel()
     wire = Wire(ours, *pipes[:2])
     try:
-        socket.send_fds(snapshot.control, [b"w"], [theirs.fileno(), *pipes[2:]])
+        # Without waiting: what sleeps has read all it was told, and a forged one need not read.
+        what = [theirs.fileno(), *pipes[2:]]
+        socket.send_fds(snapshot.control, [b"w"], what, socket.MSG_DONTWAIT)
         said, _ = wire.expect("awake", REQUEST_TIMEOUT)
         server.adopt(said["pid"], kernel=True)
     except KernelError:
@@ -366,20 +386,6 @@ class NativeKernels:
             self._spares.clear()
         for zygote in zygotes:
             zygote.close()
-
-
-def _finished(message: dict[str, Any], cell: str) -> CellFinished:
-    error = None
-    if message["status"] == "failed":
-        error = CellError(message["ename"], message["evalue"], tuple(message["traceback"]))
-    return CellFinished(
-        cell,
-        message["status"],
-        execution_count=message["count"],
-        error=error,
-        stop=message["stop"],
-        variables=tuple(message.get("variables", ())),
-    )
 
 
 __all__ = ["NativeKernel", "NativeKernels", "wake"]

@@ -10,13 +10,15 @@ import select
 import socket
 import time
 from collections.abc import Iterator
-from typing import Any
 
-from ..runs.events import OutputAdded, OutputsCleared, OutputUpdated
-from .protocol import KernelEvent, Tick, milliseconds
+from .inside.bounds import LONGEST
+from .nativemessages import Message, NoMessage, read
+from .protocol import Tick, milliseconds
 
-Message = dict[str, Any]
 READ = 1 << 18
+# Of raw text that is read for the messages that came at once: each may ask for what is there, and a
+# child can write as fast as that.
+MOST_RAW = 1 << 24
 # A short cell answers within a few hundred microseconds; going to sleep and being woken takes
 # about as long again. So look again for that long before sleeping, where there is a core for it.
 EAGER = 0.0004 if (os.cpu_count() or 1) > 1 else 0.0
@@ -37,6 +39,11 @@ class Wire:
         self._ended = False
         self._waiting: list[Message] = []
         self._fds: list[int] = []
+        self._received = 0  # bytes of messages, since a cell ended last
+        # One descriptor will be taken: a snapshot is awaited. What comes with plain recv() is
+        # closed by the system.
+        self._takes_fd = False
+        self.broken = ""  # why nothing is read any more, although the kernel may go on
 
     def send(self, message: Message) -> None:
         self.sock.sendall(json.dumps(message).encode() + b"\n")
@@ -48,9 +55,20 @@ class Wire:
 
     def close(self) -> None:
         self.sock.close()
-        for fd in (*self.pipes, *self._fds):
+        for fd in self.pipes:
             os.close(fd)
-        self.pipes, self._fds = {}, []
+        self.pipes = {}
+        self._let_go()
+
+    def await_snapshot(self) -> None:
+        """One that was asked for comes with a descriptor; nothing else does."""
+        self._let_go()
+        self._takes_fd = True
+
+    def _let_go(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+        self._fds, self._takes_fd = [], False
 
     def batches(self, tick: Tick) -> Iterator[list[Message] | None]:
         """Messages as they come, several at a time; None when `tick` passed without any.
@@ -79,7 +97,9 @@ class Wire:
                 yield batch
 
     def put_back(self, messages: list[Message]) -> None:
+        """What came after the end of a cell; from here on nobody reads until something is asked."""
         self._waiting += messages
+        self._received = 0
 
     def expect(self, answer: str, timeout: float) -> tuple[Message, int | None]:
         """The answer of a kernel at rest, and the descriptor that came with it.
@@ -88,41 +108,73 @@ class Wire:
         answer to something asked before) is kept for whoever reads next.
         """
         deadline = time.monotonic() + timeout
+        seen = 0
         while True:
-            for at, found in enumerate(self._waiting):
+            for at in range(seen, len(self._waiting)):
+                found = self._waiting[at]
                 if found["m"] == answer:
                     del self._waiting[at]
-                    is_copy = answer == "snapshot" and "pid" in found
-                    return found, self._fds.pop(0) if is_copy and self._fds else None
+                    return found, self._descriptor(found) if answer == "snapshot" else None
+            seen = len(self._waiting)
+            if self._received > LONGEST:
+                self._break(
+                    f"the kernel sent more than {LONGEST:,} bytes while no cell was running"
+                )
             if time.monotonic() > deadline or self._ended:
                 break
             if self._poll.poll(50):
                 self._waiting += self._messages()
         raise ConnectionError("the kernel did not answer")
 
-    def _messages(self) -> list[Message]:
-        try:
-            # Descriptors of snapshots come along with what was being read when they were made.
-            data, fds, _, _ = socket.recv_fds(self.sock, READ, 4)
+    def _descriptor(self, snapshot: Message) -> int | None:
+        fd = self._fds.pop() if "pid" in snapshot and self._fds else None
+        self._let_go()
+        return fd
+
+    def _break(self, why: str) -> None:
+        """Who does not keep to the rules is not listened to."""
+        self.broken, self._ended = why, True
+        self._buffer.clear()
+
+    def _take(self) -> bytes:
+        with contextlib.suppress(ConnectionResetError, BlockingIOError):
+            if not self._takes_fd:
+                return self.sock.recv(READ)
+            # A snapshot comes along with what was being read when it was made.
+            data, fds, _, _ = socket.recv_fds(self.sock, READ, 1)
             self._fds += fds
-        except (ConnectionResetError, BlockingIOError):
-            data = b""
+            self._takes_fd = not self._fds
+            return data
+        return b""
+
+    def _messages(self) -> list[Message]:
+        data = self._take()
         if not data:
             self._ended = True
             return []
+        self._received += len(data)
         self._buffer += data
         end = self._buffer.rfind(b"\n", self._scanned)
         if end < 0:
             self._scanned = len(self._buffer)
+            if self._scanned > LONGEST:
+                self._break(f"the kernel sent a message of more than {LONGEST:,} bytes")
             return []
         lines = bytes(self._buffer[:end]).split(b"\n")
         del self._buffer[: end + 1]
         self._scanned = len(self._buffer)
         out: list[Message] = []
+        raw = 0
         for line in lines:
-            message = json.loads(line)
-            if message.get("drain") or message["m"] == "done":
-                out += self._raw()
+            try:
+                message = read(line)
+            except NoMessage as error:
+                self._break(str(error))
+                break
+            if raw <= MOST_RAW and (message.get("drain") or message["m"] == "done"):
+                found = self._raw()
+                raw += sum(len(one["text"]) for one in found)
+                out += found
             last = out[-1] if out else None
             if (
                 message["m"] == "stream"
@@ -156,30 +208,3 @@ class Wire:
             if text := "".join(parts):
                 out.append({"m": "stream", "name": name, "text": text})
         return out
-
-    @staticmethod
-    def event(message: Message, cell: str) -> KernelEvent | None:
-        """A message in the words of the protocol, or None where it is of no concern."""
-        kind, area = message["m"], message.get("area", "")
-        if kind == "stream":
-            text = "".join(message["parts"]) if "parts" in message else message["text"]
-            output = {"output_type": "stream", "name": message["name"], "text": text}
-            return OutputAdded(cell, output, area=area)
-        content = message.get("content", {})
-        if kind in ("display_data", "execute_result"):
-            output = {
-                "output_type": kind,
-                "data": content["data"],
-                "metadata": content.get("metadata", {}),
-            }
-            if kind == "execute_result":
-                output["execution_count"] = content.get("execution_count")
-            return OutputAdded(cell, output, content.get("transient", {}).get("display_id"), area)
-        if kind == "update_display_data":
-            display_id = content.get("transient", {}).get("display_id", "")
-            return OutputUpdated(cell, display_id, content["data"], content.get("metadata", {}))
-        if kind == "clear_output":
-            return OutputsCleared(cell, bool(content.get("wait")), area)
-        if kind == "error":
-            return OutputAdded(cell, {"output_type": "error", **content})
-        return None

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Refused, ToolError
+from ..kernel.exits import Exit
 from ..kernel.keeper import Keeper
 
 TICK = 0.05
 LONGEST = 100_000  # characters of a command
 # Without a shell these would be letters like any other; who writes them means a shell.
 _SHELL = frozenset(";&|<>()$`\n\r*?[")
+KEEPER_GONE = "the process that kept it was ended, and it with that"
 # stderr goes where stdout does. The words of the command are arguments: no shell reads them again.
 _TOGETHER = 'exec "$@" 2>&1'
 
@@ -158,6 +160,8 @@ def run_command(
                 kept.read(read)
         keeper.end()
         kept.read(read)
+        if not why and end == Exit():
+            why = KEEPER_GONE
     finally:
         keeper.close()
         os.close(read)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urljoin
 
 from ..errors import Refused, ToolError
+from . import charsets
 from .addresses import Lookup, Target, resolve, shown, target
 
 REDIRECTS = 5
@@ -169,18 +170,13 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "ut
 
 def _charset(answer: http.client.HTTPResponse, data: bytes, kind: str) -> str:
     """By the mark at its beginning, what the server says, what the page says; in that order."""
-    import codecs
-
     for mark, name in _MARKS:
         if data.startswith(mark):
             return name
-    named = answer.headers.get_content_charset("")
-    if not named and "html" in kind and (said := _META.search(data[:_HEAD])):
-        named = said[1].decode("ascii")
-    try:
-        return named if codecs.lookup(named)._is_text_encoding else "utf-8"
-    except (LookupError, ValueError):
-        return "utf-8"
+    if named := charsets.named_by_server(answer.getheader("Content-Type") or ""):
+        return charsets.codec(named)
+    said = _META.search(data[:_HEAD]) if "html" in kind else None
+    return charsets.codec(said[1].decode("ascii"), by_page=True) if said else "utf-8"
 
 
 def _failed(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from ..errors import Refused, ToolError
@@ -16,11 +19,22 @@ from .places import Places, Spot
 
 SCANNED = 200_000_000  # bytes of a file whose lines are counted
 DIFF_LINES = 200
+DIFF_COMPARED = 800  # lines that are compared at a time
+DIFF_TEXT = 200_000  # characters, and
+DIFF_CLOSE = 100  # replacements of which that may be
+AROUND = 2  # lines that are shown around each
+_PLACE = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 _BLOCK = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
-def read_file(places: Places, given: Mapping[str, Any], limit: int) -> dict[str, Any]:
+def read_file(
+    places: Places,
+    given: Mapping[str, Any],
+    limit: int,
+    seconds: float,
+    called_off: Callable[[], bool],
+) -> dict[str, Any]:
     offset = whole(given.get("offset", 1), "offset", least=1)
     lines = whole(given.get("limit", 2000), "limit", least=1)
     with places.at(given.get("path"), given.get("cwd")) as spot, _opened(spot) as fd:
@@ -30,7 +44,8 @@ def read_file(places: Places, given: Mapping[str, Any], limit: int) -> dict[str,
                 f"{spot.path} has {size:,} bytes; files up to {SCANNED:,} are read",
                 hint="open it in Python and read the part that matters",
             )
-        text, kept, total, cut = _lines(fd, offset, lines, limit, spot.path)
+        blocks = _blocks(fd, spot.path, seconds, called_off)
+        text, kept, total, cut = _lines(blocks, offset, lines, limit)
     more = offset + kept <= total
     return {
         "path": spot.path,
@@ -44,43 +59,61 @@ def read_file(places: Places, given: Mapping[str, Any], limit: int) -> dict[str,
     }
 
 
-def _lines(fd: int, offset: int, wanted: int, limit: int, path: str) -> tuple[str, int, int, bool]:
-    """The text of the lines, how many they are, how many there are, and whether one is cut."""
-    number, kept, size = 1, 0, 0
-    parts: list[bytes] = []
-    whole_parts = 0  # of those, how many belong to lines that have ended
-    full = cut = open_line = False
+def _blocks(fd: int, path: str, seconds: float, called_off: Callable[[], bool]) -> Iterator[bytes]:
+    deadline = time.monotonic() + seconds
     scanned = 0
-    last = b""
     while block := os.read(fd, _BLOCK):
+        if called_off():
+            raise ToolError("called off")
+        if time.monotonic() > deadline:
+            raise ToolError(
+                f"reading {path} took longer than {seconds:g} s", hint="open it in Python"
+            )
         if not scanned and b"\0" in block[:8192]:
             raise ToolError(f"{path} is not a text file", hint="open it in Python")
         scanned += len(block)
         if scanned > SCANNED:
             raise ToolError(f"{path} grows while it is read", hint="read it in Python")
-        if not full and number + block.count(b"\n") >= offset:
-            for piece in block.splitlines(keepends=True) if block else ():
-                inside = offset <= number < offset + wanted
-                if inside and not full:
-                    room = limit - size
-                    if len(piece) > room and kept > open_line:
-                        # Lines are given whole, but for one that is too long itself.
-                        full, kept = True, kept - open_line
-                        del parts[whole_parts:]
-                    else:
-                        parts.append(piece[:room])
-                        size += len(parts[-1])
-                        full = cut = len(piece) > room
-                        kept += not open_line
-                ended = piece.endswith(b"\n")
-                whole_parts = len(parts) if ended else whole_parts
-                open_line = inside and not ended
-                number += ended
-        else:
-            number += block.count(b"\n")
+        yield block
+
+
+def _lines(
+    blocks: Iterable[bytes], offset: int, wanted: int, limit: int
+) -> tuple[str, int, int, bool]:
+    """The text of the lines, how many they are, how many there are, and whether one is cut."""
+    number, kept, size = 1, 0, 0
+    parts: list[bytes] = []
+    whole_parts = 0  # of those, how many belong to lines that have ended
+    full = cut = open_line = False
+    last = b""
+    for block in blocks:
+        at = 0  # what of it has been looked at line by line
+        has_some = number < offset + wanted and number + block.count(b"\n") >= offset
+        for piece in block.splitlines(keepends=True) if has_some and not full else ():
+            inside = offset <= number < offset + wanted
+            if full or number >= offset + wanted:
+                break
+            if inside:
+                room = limit - size
+                if len(piece) > room and kept > open_line:
+                    # Lines are given whole, but for one that is too long itself.
+                    full, kept = True, kept - open_line
+                    del parts[whole_parts:]
+                else:
+                    parts.append(piece[:room])
+                    size += len(parts[-1])
+                    full = cut = len(piece) > room
+                    kept += not open_line
+            ended = piece.endswith(b"\n")
+            whole_parts = len(parts) if ended else whole_parts
+            open_line = inside and not ended
+            number += ended
+            at += len(piece)
+        if at < len(block):  # the rest is only counted, which is quick
+            number += block.count(b"\n", at)
             open_line = False
         last = block[-1:]
-    total = number - 1 if scanned and last == b"\n" else number if scanned else 0
+    total = number - 1 if last == b"\n" else number if last else 0
     return b"".join(parts).decode("utf-8", "replace"), kept, total, cut
 
 
@@ -132,7 +165,7 @@ def patch(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> d
             )
         policy.keep(spot, data)
         _replace(spot, data, umask)
-    return {"path": spot.path, "replacements": count, "diff": _diff(before, after, spot.path)}
+    return {"path": spot.path, "replacements": count, "diff": _diff(before, old, new, spot.path)}
 
 
 def _unix(text: str) -> str:
@@ -155,16 +188,74 @@ def _whole_text(spot: Spot, limit: int) -> str:
         raise ToolError(f"{spot.path} is not UTF-8", hint="change it in Python") from None
 
 
-def _diff(before: str, after: str, path: str) -> str:
+def _diff(before: str, old: str, new: str, path: str) -> str:
+    """Where the replacements are is known: only what is around each is compared."""
     name = os.path.basename(path)
-    rows = list(
-        difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=2)
-        if before.count("\n") < 20_000
-        else ()
-    )
+    rows = [f"--- {name}", f"+++ {name}"]
+    counted = done = line = moved = told = 0
+    total, start = before.count(old), before.find(old)
+    while start >= 0 and len(rows) <= DIFF_LINES:
+        begin = max(done, _back(before, start))
+        done, start, found = _close(before, old, start)
+        told += found
+        was = before[begin:done]
+        now = was.replace(old, new)
+        line += before.count("\n", counted, begin)
+        counted = begin
+        rows += _hunks(was, now, line, line + moved)
+        moved += now.count("\n") - was.count("\n")
     if len(rows) > DIFF_LINES:
         rows = [*rows[:DIFF_LINES], f"… {len(rows) - DIFF_LINES:,} more lines"]
+    if told < total:
+        rows.append(f"… {total - told:,} more replacements")
     return "\n".join(row[:2000] for row in rows)
+
+
+def _close(text: str, old: str, start: int) -> tuple[int, int, int]:
+    """Where what is around an occurrence ends, with those close behind it; where the next one is;
+    and how many are in it."""
+    begin, found = start, 0
+    while True:
+        end = start + len(old)
+        stop, start, found = _on(text, end), text.find(old, end), found + 1
+        if not 0 <= start < stop or found == DIFF_CLOSE or stop - begin > DIFF_TEXT:
+            return (stop if start < 0 else min(stop, start)), start, found
+
+
+def _back(text: str, at: int) -> int:
+    """The beginning of the line, and of those before it that are shown with it."""
+    for _ in range(AROUND + 1):
+        at = text.rfind("\n", 0, at)
+        if at < 0:
+            return 0
+    return at + 1
+
+
+def _on(text: str, at: int) -> int:
+    for _ in range(AROUND + 1):
+        at = text.find("\n", at) + 1
+        if not at:
+            return len(text)
+    return at
+
+
+def _hunks(before: str, after: str, line: int, new_line: int) -> Iterator[str]:
+    """As a diff has them, for texts that begin after that many lines."""
+    large = len(before) + len(after) > 3 * DIFF_TEXT
+    was, now = before[: 2 * DIFF_TEXT].splitlines(), after[: 2 * DIFF_TEXT].splitlines()
+    if large or len(was) + len(now) > DIFF_COMPARED:
+        # Comparing takes the cube of that where many lines are like each other.
+        yield f"@@ -{line + 1},{len(was)} +{new_line + 1},{len(now)} @@"
+        for sign, lines in (("-", was), ("+", now)):
+            yield from (sign + text for text in lines[: DIFF_LINES // 2])
+            if large or len(lines) > DIFF_LINES // 2:
+                yield "… more of it"
+        return
+    for row in islice(difflib.unified_diff(was, now, lineterm="", n=AROUND), 2, None):
+        if at := _PLACE.match(row):
+            first, second = int(at[1]) + line, int(at[3]) + new_line
+            row = f"@@ -{first}{at[2]} +{second}{at[4]} @@"
+        yield row
 
 
 @contextlib.contextmanager

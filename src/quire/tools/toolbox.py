@@ -88,7 +88,8 @@ class Toolbox:
         from . import files
 
         if name == "read_file":
-            return files.read_file(self.places, given, settings.read_limit)
+            most, seconds = settings.read_limit, settings.seconds
+            return files.read_file(self.places, given, most, seconds, called_off)
         if name == "write_file":
             return files.write_file(self.places, given, settings.write_limit, self._umask())
         return files.patch(self.places, given, settings.write_limit, self._umask())

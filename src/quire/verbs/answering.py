@@ -33,6 +33,7 @@ from .opening import toolbox
 TOLD_AFTER = 20
 KINDS_COUNTED = 50
 PATIENCE = 10.0  # seconds for a call that is called off to end
+STILL = "still going on when the cell ended"
 NOTE = 10_000  # characters
 QUESTION = 4_000
 REASON = 2_000
@@ -76,7 +77,8 @@ class Answering:
         self._cell = ""
         self._tell: Callable[[Event], object] | None = None
         self._late: list[Event] = []
-        self._active = self._calls = 0
+        self._calls = 0
+        self._under_way: dict[_Told, Mapping[str, Any]] = {}
         self._turned_away: Counter[bool] = Counter()  # calls, and what strangers sent
         self._folded: Counter[tuple[str, str, bool]] = Counter()
         self._always: set[str] = set()
@@ -97,7 +99,13 @@ class Answering:
             if self._over.is_set():
                 return
             self._over.set()
-            self._lock.wait_for(lambda: not self._active, PATIENCE)
+            self._lock.wait_for(lambda: not self._under_way, PATIENCE)
+            for told, given in self._under_way.items():
+                # What it has done, or may still do, is in the record: nobody hears of it later.
+                still = _Told(told.name, told.began)
+                still.reason, still.looked_at = STILL, True
+                self._write(still, given)
+                told.over = True
             for event in self._counted():
                 assert self._tell is not None
                 self._tell(event)
@@ -132,11 +140,11 @@ class Answering:
             self._say(ToolCalled(self._cell, "call", {}, False, 0.0, {}, why, True))
 
     def __call__(self, name: str, given: Mapping[str, Any], hung_up: HungUp) -> Any:
-        began = time.monotonic()
+        told = _Told(name, time.monotonic())
         with self._lock:
-            over, self._active = self._over, self._active + 1
+            over = self._over
+            self._under_way[told] = given
         try:
-            told = _Told(name, began)
             try:
                 return self._answer(told, given, over, hung_up)
             except QuireError as error:
@@ -153,7 +161,7 @@ class Answering:
                 self._write(told, given)
         finally:
             with self._lock:
-                self._active -= 1
+                del self._under_way[told]
                 self._lock.notify_all()
 
     def _answer(
@@ -325,18 +333,15 @@ class Answering:
             return
         arguments = brief(self._shown(told.name, given))
         duration = round(time.monotonic() - told.began, 6)
-        self._say(
-            ToolCalled(
-                self._cell,
-                told.name,
-                arguments,
-                told.ok,
-                duration,
-                told.result,
-                reason,
-                told.refused,
+        with self._lock:
+            if told.over:
+                return
+            cell, name = self._cell, told.name
+            self._say(
+                ToolCalled(
+                    cell, name, arguments, told.ok, duration, told.result, reason, told.refused
+                )
             )
-        )
 
     def _shown(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = self.masker.mask_json(self.toolbox.shown(name, given))
@@ -374,11 +379,9 @@ class Answering:
 class _Told:
     """What the journal will hear of one call."""
 
-    __slots__ = ("began", "looked_at", "name", "ok", "reason", "refused", "result", "silent")
-
     def __init__(self, name: str, began: float) -> None:
         self.name, self.began = name, began
-        self.looked_at = self.ok = self.refused = self.silent = False
+        self.looked_at = self.ok = self.refused = self.silent = self.over = False
         self.reason = ""
         self.result: dict[str, Any] = {}
 

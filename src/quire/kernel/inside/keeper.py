@@ -121,9 +121,15 @@ class Keeper:
         self.tell(**news, max_rss=usage.ru_maxrss * 1024, stderr=self.tail.decode(errors="replace"))
         return True
 
+    def ready(self) -> list[int]:
+        waiting = select.poll()  # select() knows no descriptor beyond 1,023, as the owner's may be
+        for fd in self.watched:
+            waiting.register(fd, select.POLLIN)
+        return [fd for fd, _ in waiting.poll()]
+
     def keep(self) -> None:
         while not self.reaped() and os.getppid() == self.parent:
-            ready, _, _ = select.select(self.watched, [], [])
+            ready = self.ready()
             if self.stderr in ready:
                 self.listen()
             if self.awake in ready:

@@ -38,7 +38,7 @@ def children(pid: int) -> list[Process]:
 def child_pids(pid: int) -> list[int]:
     """Also of children that have ended and were not waited for."""
     if not _LISTS_CHILDREN:
-        return [child for child in _all_pids() if _parent(child) == pid]
+        return [child for child in _all_pids() if parent(child) == pid]
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -63,7 +63,7 @@ def _stat(pid: int) -> list[str]:
     return []
 
 
-def _parent(pid: int) -> int | None:
+def parent(pid: int) -> int | None:
     fields = _stat(pid)
     return int(fields[1]) if fields else None
 
@@ -87,6 +87,14 @@ def descendants(root: int, spare: Callable[[int], bool] = none) -> list[Process]
                 out.append(process)
                 queue.append(process[0])
     return out
+
+
+def session(leader: int) -> list[int]:
+    """The processes that live in the session of that one, which itself need not be there."""
+    stats = ((pid, _stat(pid)) for pid in _all_pids())
+    return [
+        pid for pid, fields in stats if fields and fields[0] != "Z" and fields[3] == str(leader)
+    ]
 
 
 def start_time(pid: int) -> int | None:

@@ -23,6 +23,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from . import bounds
+
 CHUNK = 32_768  # characters of a stream in one message
 FREE_SENDS = 8  # lines of a cell that are sent one by one before they are gathered
 GATHER = 0.02  # seconds for which lines are gathered after that
@@ -70,6 +72,10 @@ class Channel:
             if self.pipes_hold_text():
                 message["drain"] = True
             line = json.dumps(message, default=_as_json).encode() + b"\n"
+            # What is printed comes in pieces.
+            if message["m"] != "stream" and bounds.is_too_much(line, message):
+                cut = bounds.cut(message, len(line))
+                line = json.dumps(cut, default=_as_json).encode() + b"\n"
             if fd is not None:
                 socket.send_fds(self.sock, [line[:1]], [fd])
                 line = line[1:]

@@ -56,10 +56,14 @@ class Zygote:
             self.control.send(json.dumps(message).encode())
 
     def serve(self) -> None:
+        control = self.control.fileno()
+        waiting = select.poll()  # select() knows no descriptor beyond 1,023, as the owner's may be
+        waiting.register(control, select.POLLIN)
+        waiting.register(self.wake, select.POLLIN)
         while True:
-            watched: list[Any] = [self.control, self.wake]
-            ready, _, _ = select.select(watched, [], [], self.patience())
-            if self.control in ready:
+            patience = self.patience()
+            ready = dict(waiting.poll(None if patience is None else patience * 1000))
+            if control in ready:
                 try:
                     data, fds, _, _ = socket.recv_fds(self.control, 4096, FDS)
                 except ConnectionResetError:
