@@ -10,6 +10,7 @@ from quire.runs.events import (
     Event,
     KernelDied,
     KernelReplaced,
+    ResultGlued,
     Rewound,
     SessionClosed,
     SessionOpened,
@@ -124,3 +125,12 @@ def test_what_was_brought_back_only_in_part_is_still_there_to_be() -> None:
 
 def test_a_kernel_in_which_nothing_ever_ran_well() -> None:
     assert orders(folded(ran(1, "failed", "ValueError"))) == [1]
+
+
+def test_what_a_lost_kernel_gave_is_remembered_with_its_errors() -> None:
+    glued = [ran(1)[0], ResultGlued("c1", "n", "json", 2), *ran(1)[1:]]
+    state = folded(glued, ran(2, "failed", "ValueError"), LOST)
+    assert [one.results for one in state.lost] == [{"n": 2}, {}]
+    assert [one.error and one.error.name for one in state.lost] == [None, "ValueError"]
+    # A fresh kernel that somebody asked for was wanted without it.
+    assert folded(glued, LOST, KernelReplaced(3, "", "t", "restarted")).lost == []

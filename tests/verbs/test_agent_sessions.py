@@ -67,6 +67,42 @@ def test_a_long_promotion_goes_on_by_itself(do: Do, tmp_path: Path) -> None:
     assert "b.py is already there" in do("promote", to="b.py", wait=0).text
 
 
+HIDDEN = """# %%
+limit = 50
+orders = [120, 80, 300]
+
+# %%
+from quire.runtime import glue
+glue("large", len([o for o in orders if o >= limit]))
+"""
+
+
+def test_what_a_lost_kernel_saw_is_compared_too(tmp_path: Path) -> None:
+    """The host that held it is gone: only the journal knows what its cells gave."""
+    (tmp_path / "a.py").write_text(HIDDEN)
+
+    def say(engine: Engine, action: str, **given: Any) -> Told:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test"))
+
+    with closing(Engine(outlives=True)) as first:
+        say(first, "exec", cells="0")
+        say(first, "exec", code="limit = 100")
+        assert not say(first, "exec", cells="1").failed
+    with closing(Engine(outlives=True)) as engine:
+        told = say(engine, "promote", to="b.py")
+        announced, said = told.text.split("\n")[:2]
+        assert announced.startswith("THE KERNEL WAS REPLACED (epoch 2): what ran before is gone.")
+        assert "cell 1 gave large = 2 in the session, but 3 in a clean kernel" in said
+        assert told.failed
+        assert not (tmp_path / "b.py").exists()
+        # What ran again since is what was seen last.
+        say(engine, "exec", cells="all")
+        again = say(engine, "promote", to="b.py").text
+        assert again.startswith("written: b.py"), again
+
+
 def test_what_is_refused_opens_no_session(do: Do) -> None:
     assert "no cell has the id or title 'nope'" in do("exec", cells="nope").text
     assert "cell_timeout must be above 0" in do("exec", code="1", cell_timeout=0).text

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .events import (
+    CellError,
     CellFinished,
     CellStatus,
     CellSubmitted,
@@ -17,6 +18,7 @@ from .events import (
     OutputsCleared,
     OutputUpdated,
     Replaced,
+    ResultGlued,
     Rewound,
     SessionClosed,
     SessionOpened,
@@ -32,12 +34,14 @@ class Submission:
 
     cell: CellSubmitted
     status: CellStatus = "running"
-    error: str = ""
+    error: CellError | None = None
+    results: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
         """By itself: nobody stopped it, and the kernel did not go with it."""
-        return self.status in ("ok", "failed") and self.error != "KeyboardInterrupt"
+        stopped = self.error is not None and self.error.name == "KeyboardInterrupt"
+        return self.status in ("ok", "failed") and not stopped
 
 
 @dataclass(slots=True)
@@ -69,6 +73,11 @@ class SessionState:
         # What fails in a fresh kernel may well fail for want of the state.
         return [*self.before, *well] if self.before else ended
 
+    @property
+    def lost(self) -> list[Submission]:
+        """What made the state that nobody has given up. Who had a kernel restarted has."""
+        return [] if self.replaced == "restarted" else self.before
+
     def lose(self, how: Replaced) -> None:
         """The kernel goes, and another one comes."""
         well = [one for one in self.ran if one.status == "ok"]
@@ -93,10 +102,12 @@ def fold_session(events: Iterable[Event]) -> SessionState:
             state.opened, state.plan = event.at, event.plan
         elif isinstance(event, CellSubmitted):
             state.ran.append(Submission(event))
+        elif isinstance(event, ResultGlued):
+            if state.ran:
+                state.ran[-1].results[event.name] = event.value
         elif isinstance(event, CellFinished):
             if state.ran:
-                state.ran[-1].status = event.status
-                state.ran[-1].error = event.error.name if event.error else ""
+                state.ran[-1].status, state.ran[-1].error = event.status, event.error
         elif isinstance(event, Rewound):
             state.ran = [one for one in state.ran if one.cell.order < event.order]
             if state.replaced == "restored":

@@ -187,7 +187,7 @@ def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = live.session.name
     going = ws.engine.promotions.get(name)
     if going is not None:
-        return _promoted(ws, caller, going, given.get("wait"))
+        return texts.above(_replaced(live), _promoted(ws, caller, going, given.get("wait")))
     latest = ws.engine.given.get(name)
     if latest is None:
         lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
@@ -266,7 +266,7 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 
     going = ws.engine.promotions[name] = Promotion(name, target, work)
     caller.announce(going.run_id)
-    return _promoted(ws, caller, going, given.get("wait"))
+    return texts.above(_replaced(live), _promoted(ws, caller, going, given.get("wait")))
 
 
 def _promoted(ws: Workspace, caller: Caller, going: Promotion, wait: float | None) -> Told:
