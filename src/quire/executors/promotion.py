@@ -25,9 +25,10 @@ Work = Callable[[Callable[[CleanRun], None]], Any]
 class Promotion:
     """Does `work`, which says when its clean run begins. What is wrong before that raises here."""
 
-    def __init__(self, name: str, target: str, work: Work) -> None:
+    def __init__(self, name: str, target: str, work: Work, *, force: bool = False) -> None:
         self.name = name
         self.target = target
+        self.force = force
         self._run: CleanRun | None = None
         self._begun, self._over = threading.Event(), threading.Event()
         self._made: Any = None

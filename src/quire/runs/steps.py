@@ -19,6 +19,7 @@ Doing = Literal[
     "vars",
     "restart",
     "restore",
+    "promote",
     "wait",
     "read",
 ]
@@ -47,6 +48,7 @@ _TOOLS: dict[Doing, tuple[str, dict[str, str]]] = {
     "vars": ("notebook_session", {"action": "vars"}),
     "restart": ("notebook_session", {"action": "restart"}),
     "restore": ("notebook_session", {"action": "restore"}),
+    "promote": ("notebook_session", {"action": "promote"}),
 }
 
 
@@ -113,3 +115,6 @@ def as_command(step: Step) -> str:
             return f"quire session restart {word('session')}"
         case "restore":
             return f"quire session restore {word('session')}"
+        case "promote":
+            force = " --force" if given.get("force") else ""
+            return f"quire session promote {word('session')} {word('to')}{force}"

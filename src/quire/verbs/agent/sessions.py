@@ -264,13 +264,16 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     def work(begun: Callable[[Any], None]) -> Promoted:
         return make_task(ws, name, target, _Never(), force=force, begun=begun)
 
-    going = ws.engine.promotions[name] = Promotion(name, target, work)
-    caller.announce(going.run_id)
+    going = ws.engine.promotions[name] = Promotion(name, target, work, force=force)
     return texts.above(_replaced(live), _promoted(ws, caller, going, given.get("wait")))
 
 
 def _promoted(ws: Workspace, caller: Caller, going: Promotion, wait: float | None) -> Told:
     seconds = ws.config.answer_within if wait is None else min(wait, LONGEST)
+    if not going.over:
+        caller.announce(going.run_id)
+        again = {"session": going.name, "to": going.target}
+        caller.promotes({**again, "force": True} if going.force else again)
 
     def tell(progress: Progress) -> None:
         caller.progress(progress.done, progress.total, plain(str(progress)))
