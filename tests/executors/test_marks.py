@@ -12,7 +12,8 @@ from fake_kernel import FakeKernel, dies, fails, hangs, leaves
 
 from quire.document.model import Cell, identified
 from quire.errors import KernelError, UsageError
-from quire.executors.session import GONE, NO_SNAPSHOTS, Budget, Marks, Session
+from quire.executors.marks import GONE, NO_SNAPSHOTS, Budget, Marks
+from quire.executors.session import Session
 from quire.kernel.protocol import Tick
 from quire.runs.events import CellFinished, CellSubmitted, Event, KernelReplaced
 from quire.runs.masking import Masker
