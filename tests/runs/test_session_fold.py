@@ -134,3 +134,15 @@ def test_what_a_lost_kernel_gave_is_remembered_with_its_errors() -> None:
     assert [one.error and one.error.name for one in state.lost] == [None, "ValueError"]
     # A fresh kernel that somebody asked for was wanted without it.
     assert folded(glued, LOST, KernelReplaced(3, "", "t", "restarted")).lost == []
+
+
+def test_a_rewind_may_lead_back_into_a_kernel_that_was_lost() -> None:
+    lost = (ran(1), ran(2), ran(3, "died"), LOST, ran(4), ran(5))
+    assert orders(folded(*lost, Rewound(5, "t"))) == [1, 2, 4]
+    assert orders(folded(*lost, Rewound(4, "t"))) == [1, 2]
+    assert orders(folded(*lost, Rewound(4, "t"), Rewound(3, "t"))) == [1, 2]
+    back = folded(*lost, Rewound(2, "t"))
+    assert (orders(back), back.lost, back.replaced) == ([1], [], None)
+    assert orders(folded(*lost, Rewound(2, "t"), ran(2), ran(3))) == [1, 2, 3]
+    # The numbers of the next host begin anew: they are its own.
+    assert orders(folded(*lost, LOST, ran(1), ran(2), Rewound(2, "t"))) == [4, 5, 1]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -272,6 +274,60 @@ def test_after_a_kernel_died_the_way_back_is_named_where_there_is_one(do: Do) ->
     assert back in dead.text
     assert not do("rewind", cell="#2").failed
     assert do("exec", code="x + 1").text.endswith("| 42")
+
+
+DYING = "# %%\na = 1\n\n# %%\nb = a + 1\n\n# %%\nimport os; os._exit(3)\n"
+
+
+def test_a_kernel_that_ended_by_itself_has_both_ways_back(do: Do) -> None:
+    do("exec", code="x = 41")
+    do("exec", code="import os")
+    pid = int(do("exec", code="os.getpid()").text.rsplit("| ", 1)[1])
+    os.kill(pid, signal.SIGKILL)
+    told = do("vars")
+    assert told.failed
+    assert 'rewind", session="a", cell="#3") goes back to before #3 ran, and ' in told.text
+    assert 'notebook_session(action="restore", session="a") runs again what' in told.text
+    assert not do("rewind", cell="#3").failed
+    assert do("exec", code="x + 1").text.endswith("| 42")
+
+
+def test_a_call_in_between_does_not_take_the_way_back(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(DYING)
+    dead = do("exec", cells="all").text
+    (cell,) = re.findall(r'action="rewind", session="a", cell="(\w+)"', dead)
+    told = do("exec", code="b").text
+    assert told.startswith("THE KERNEL WAS REPLACED")
+    assert 'to go back to before #3: notebook_session(action="rewind", session="a", cell="#3")' in (
+        told
+    )
+    assert do("rewind", cell=cell).text.startswith("session a is as it was before #3; 2 executions")
+    assert do("exec", code="b").text.endswith("| 2")
+    # What the journal says is the same: it is what a restore goes by.
+    do("restart")
+    assert not do("restore").failed
+    assert do("exec", code="(a, b)").text.endswith("| (1, 2)")
+
+
+def test_a_way_back_that_went_with_the_host_is_refused_with_the_way_there_is(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.py").write_text(DYING)
+
+    def say(engine: Engine, action: str, **given: Any) -> str:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test")).text
+
+    with closing(Engine(outlives=True)) as first:
+        say(first, "exec", cells="0-1")
+    with closing(Engine(outlives=True)) as engine:
+        assert 'action="restore"' in say(engine, "rewind", cell="1")
+        say(engine, "exec", code="x = 1")
+        told = say(engine, "rewind", cell="1")
+        assert "cell 1 ran in a kernel that was lost, with the state before it" in told
+        assert 'notebook_session(action="restore", session="a") runs again' in told
+        assert "cell 2 has not run in this session" in say(engine, "rewind", cell="2")
 
 
 THREAD = "import threading\nwait = threading.Event()\nthreading.Thread(target=wait.wait).start()"

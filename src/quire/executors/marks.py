@@ -37,6 +37,7 @@ class Marks:
         self.budget = budget
         self._marks: dict[int, Mark] = {}
         self._most = 0  # bytes: more than that they cannot have together
+        self._left = 0  # bytes of those whose kernel is gone: they say nothing of the next one's
 
     def __iter__(self) -> Iterator[Mark]:
         return iter(self._marks.values())
@@ -79,7 +80,7 @@ class Marks:
             return
         # Measuring takes as long as the process is large: not at all where it cannot matter, and
         # all of them only where what has come since the last time could be too much.
-        most = newest.resident() * len(held)
+        most = self._left + newest.resident() * len(held)
         if most > self.budget.memory:
             # What it has now and, as much again, what the live kernel leaves to it in the end.
             most = min(most, self._most + 2 * newest.memory())
@@ -98,6 +99,10 @@ class Marks:
             self._forget(mark, "the states together took too much memory")
         return total + sizes[-1]
 
+    def leave(self) -> None:
+        """Their kernel is gone, and those that come are another one's."""
+        self._left = sum(mark.snapshot.memory() for mark in self.held() if mark.snapshot)
+
     @staticmethod
     def _forget(mark: Mark, reason: str) -> None:
         if mark.snapshot is not None:
@@ -113,3 +118,4 @@ class Marks:
 
     def clear(self) -> None:
         self.cut(0)
+        self._left = 0

@@ -37,7 +37,7 @@ from .marks import NO_SNAPSHOTS, NOT_THERE, Budget, Mark, Marks
 
 @dataclass(slots=True)
 class Execution:
-    """One cell that ran, as it was when it ran."""
+    """One cell that ran, as it was when it ran. `life` counts the kernels."""
 
     order: int
     cell: Cell
@@ -46,6 +46,7 @@ class Execution:
     error: CellError | None = None
     duration: float = 0.0
     results: dict[str, Any] = field(default_factory=dict)
+    life: int = 0
 
 
 class Approving(Protocol):
@@ -95,9 +96,13 @@ class Session:
         self.epoch = 1
         self.lost = ""  # why the state of the epoch before is gone, until somebody was told
         self.executions: list[Execution] = []
+        # What ran in kernels that were lost, as long as there is a way back into them: who goes on
+        # in a fresh one may not have seen that yet.
+        self.left: list[Execution] = []
         self.marks = Marks(budget or Budget())
         self.used = time.monotonic()
         self._orders = 0
+        self._life = 0
         self._busy = threading.Lock()
 
     @property
@@ -186,9 +191,10 @@ class Session:
     ) -> Generator[Event, None, CellStatus]:
         assert self.kernel is not None
         self._orders += 1
-        execution = Execution(self._orders, cell, index)
+        execution = Execution(self._orders, cell, index, life=self._life)
         if snapshots:
             self.marks.take(self.kernel, execution.order)
+        self.executions.append(execution)
         mask = self.sieve.masker.mask
         yield CellSubmitted(
             cell.id,
@@ -199,7 +205,6 @@ class Session:
             self.at(),
             str(cell.metadata.get("kernel") or ""),
         )
-        self.executions.append(execution)
         runner = CellRunner(self.kernel, self.sieve, cancel, self.now, calls=self.calls)
         limit = Limit()
         if cell_timeout is not None:
@@ -232,11 +237,19 @@ class Session:
         self.lost = reason
 
     def _fresh(self, reason: str, how: Replaced = "lost") -> KernelReplaced:
-        self.marks.clear()
+        """A kernel in the place of the one there was. Where that was lost its states stay, for
+        `rewind` can go on from them here as well; who asks for a fresh one gives them up."""
+        if how != "lost":
+            self.marks.clear()
         if self.kernel is not None:
             self.kernel.close()
         self.kernel = self.start()
-        self.executions = []
+        held = {mark.order for mark in self.marks.held()}
+        ran = [*self.left, *self.executions]
+        lives = {one.life for one in ran if one.order in held}
+        self.left, self.executions = [one for one in ran if one.life in lives], []
+        self.marks.leave()
+        self._life += 1
         if not self.lost:
             self.epoch += 1
         return KernelReplaced(self.epoch, reason, self.at(), how)
@@ -278,18 +291,34 @@ class Session:
                 if mark is not None and mark.snapshot is not None:
                     raise
                 raise _no_way_back(order, mark) from error
-            self.executions = [e for e in self.executions if e.order < order]
-            self._orders = order - 1
+            self._return_to(order)
             self.marks.cut(order)
             self.lost = ""
             return Rewound(order, self.at())
         finally:
             self._leave()
 
+    def _return_to(self, order: int) -> None:
+        """What has run is what had before that execution, in the kernel that it ran in."""
+        ran = [*self.left, *self.executions]
+        self._life = next((one.life for one in ran if one.order == order), self._life)
+        self.left = [one for one in ran if one.life < self._life]
+        self.executions = [one for one in ran if one.life == self._life and one.order < order]
+        self._orders = order - 1
+
+    def way_back(self) -> int:
+        """The last execution in a kernel that was lost to before which one can go; 0 for none."""
+        lost = self.left if self.alive else [*self.left, *self.executions]
+        held = {mark.order for mark in self.marks.held()}
+        return max((one.order for one in lost if one.order in held), default=0)
+
     def gone(self) -> UsageError:
+        back = self.way_back()
+        one_can = f"quire rewind {self.name} '#{back}' goes back to before #{back} ran, and "
         return UsageError(
             f"the kernel's state is gone: {self.why_lost} (epoch {self.epoch})",
-            hint=f"quire session restore {self.name} runs again what it had run",
+            hint=f"{one_can if back else ''}"
+            f"quire session restore {self.name} runs again what it had run",
         )
 
     def cull(self, reason: str) -> None:
@@ -317,13 +346,20 @@ class Session:
                 raise KernelError(
                     "this kernel cannot list its variables", hint="run a cell that shows them"
                 )
-            found: list[dict[str, Any]] = self.sieve.masker.mask_json(inspect())
+            try:
+                listed = inspect()
+            except KernelError as error:
+                if self.alive:
+                    raise
+                raise self.gone() from error
+            found: list[dict[str, Any]] = self.sieve.masker.mask_json(listed)
             return [{**one, "value": _look(one["value"])} for one in found]
         finally:
             self._leave()
 
     def close(self) -> None:
         self.marks.clear()
+        self.left = []
         if self.kernel is not None:
             self.kernel.close()
             self.kernel = None

@@ -45,6 +45,15 @@ class Submission:
 
 
 @dataclass(slots=True)
+class Life:
+    """What was known while a kernel lived that was lost since."""
+
+    ran: list[Submission]
+    before: list[Submission]
+    replaced: Replaced | None
+
+
+@dataclass(slots=True)
 class SessionState:
     name: str = ""
     task: str = ""
@@ -56,6 +65,8 @@ class SessionState:
     # What made the state that went with the kernels before, as far as nobody has given it up.
     before: list[Submission] = field(default_factory=list)
     replaced: Replaced | None = None  # how the present kernel came to be; None: it is the first
+    # Kernels that were lost, the last one at the end: a rewind may go back into one.
+    lives: list[Life] = field(default_factory=list)
 
     @property
     def effective(self) -> list[Submission]:
@@ -81,10 +92,21 @@ class SessionState:
     def lose(self, how: Replaced) -> None:
         """The kernel goes, and another one comes."""
         well = [one for one in self.ran if one.status == "ok"]
+        self.lives.append(Life(self.ran, self.before, self.replaced))
         # Who went on in a fresh kernel and loses that one too had given up the one before.
         given_up = how == self.replaced == "lost" and well
         self.before, self.ran = well if given_up else self.effective, []
         self.replaced = how
+
+    def go_back(self, order: int) -> None:
+        """To before that execution, in the kernel that it ran in: numbers go on from one to the
+        next, and begin anew only where no way leads back."""
+        while self.lives and not (self.ran and self.ran[0].cell.order <= order):
+            life = self.lives.pop()
+            self.ran, self.before, self.replaced = life.ran, life.before, life.replaced
+        self.ran = [one for one in self.ran if one.cell.order < order]
+        if self.replaced == "restored":
+            self.before = []  # it has run again here, and this is to undo some of it
 
 
 def _in_common(before: Sequence[Submission], after: Sequence[Submission]) -> int:
@@ -109,9 +131,7 @@ def fold_session(events: Iterable[Event]) -> SessionState:
             if state.ran:
                 state.ran[-1].status, state.ran[-1].error = event.status, event.error
         elif isinstance(event, Rewound):
-            state.ran = [one for one in state.ran if one.cell.order < event.order]
-            if state.replaced == "restored":
-                state.before = []  # it has run again here, and this is to undo some of it
+            state.go_back(event.order)
         elif isinstance(event, KernelDied):
             state.epoch += 1
         elif isinstance(event, KernelReplaced):

@@ -162,6 +162,9 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
     if answer.replaced is not None and answer.replaced.how == "lost":
         step = f'notebook_session(action="restore", session="{given.name}")'
         lines.append(f"to run again what the lost kernel had run: {step}")
+        if back := live.session.way_back():
+            step = f'notebook_session(action="rewind", session="{given.name}", cell="#{back}")'
+            lines.append(f"or, without what ran since, to go back to before #{back}: {step}")
     if not over:
         step = f'notebook_session(action="wait", session="{given.name}")'
         lines.append(f'it goes on by itself; next: {step}, or action="interrupt"')

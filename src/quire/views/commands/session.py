@@ -170,7 +170,8 @@ def tree(app: App, name: str, as_json: bool) -> None:
     app.json_asked = as_json
     live = find(app.workspace(), name).session
     rows: list[dict[str, Any]] = []
-    for one in live.executions:
+    held = {mark.order for mark in live.marks.held()}
+    for one in (*(e for e in live.left if e.order in held), *live.executions):
         mark = live.marks.get(one.order)
         rows.append(
             {
