@@ -69,6 +69,19 @@ def test_a_long_promotion_goes_on_by_itself(do: Do, tmp_path: Path) -> None:
     assert "b.py is already there" in do("promote", to="b.py", wait=0).text
 
 
+def test_an_interrupt_calls_a_promotion_off(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("# %% hold\nimport threading\nthreading.Event().wait()\n")
+    do("open")
+    assert "goes on by itself" in do("promote", to="b.py", wait=0).text
+    told = do("interrupt")
+    assert not told.failed
+    assert told.text.startswith("called off the promotion of session a, with its clean run ")
+    over = do("wait")
+    assert over.text.startswith('not written: "the clean run was called off: it was cancelled"')
+    assert not (tmp_path / "b.py").exists()
+    assert do("interrupt").text == "nothing was running in session a"
+
+
 HIDDEN = """# %%
 limit = 50
 orders = [120, 80, 300]
@@ -162,6 +175,8 @@ def test_a_line_of_code_that_was_stopped_is_told_in_a_line_and_can_be_undone(do:
     told = do("exec", code="import time as clock; clock.sleep(60)", cell_timeout=0.2)
     assert told.failed
     assert re.fullmatch(r"timed out, [\d.]+ s: code #1; undo: rewind cell #1", told.text)
+    told = do("exec", code="import asyncio; await asyncio.sleep(60)", cell_timeout=0.2)
+    assert re.fullmatch(r"timed out, [\d.]+ s: code #2; undo: rewind cell #2", told.text)
     assert not do("rewind", cell="#1").failed
     assert "'clock' is not defined" in do("exec", code="clock").text
 

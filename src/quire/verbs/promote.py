@@ -71,6 +71,8 @@ def promote(
         if n == 0:
             begun(execution)
     record = execution.record
+    if record.outcome == "cancelled":
+        return Promoted(record.run_id, None, f"the clean run was called off: {record.reason}")
     own = [cell.id for cell in source.document.cells]
     difference = first_difference(last_seen(workspace, live), record, own)
     if difference:

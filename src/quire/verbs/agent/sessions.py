@@ -236,6 +236,14 @@ def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 def _interrupt(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = sessions.find(ws, _named(ws, given)).session.name
     running = sessions.interrupt(ws, name)
+    going = ws.engine.promotions.get(name)
+    if not running and going is not None and not going.over:
+        going.call_off()
+        step = f'notebook_session(action="wait", session="{name}")'
+        return Told(
+            f"called off the promotion of session {name}, with its clean run {going.run_id}\n"
+            f"see its end: {step}"
+        )
     said = "interrupted" if running else "nothing was running in"
     return Told(f"{said} session {name}")
 
