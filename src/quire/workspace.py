@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from . import __version__, config
 from .errors import QuireError
 from .executors.given import Given
+from .executors.marks import Budget
 from .executors.promotion import Promotion
 from .executors.resume import Kept
-from .executors.session import Budget, Session
+from .executors.session import Session
 from .executors.underway import Underway
 from .kernel.calls import CallServer, Line
 from .kernel.hostline import find_root

@@ -169,6 +169,10 @@ def test_interrupt_of_an_await(own: Kernel) -> None:
     assert ran.end.status == "failed"
     assert time.monotonic() - began < 10
     assert ran.error in ("KeyboardInterrupt", "CancelledError")
+    if own.kind == "native":  # what is kept of it says what stopped it, and only where in the cell
+        assert ran.end.error is not None
+        assert ran.end.error.name == "KeyboardInterrupt"
+        assert not any("selectors" in line for line in ran.end.error.traceback)
 
 
 def test_interrupt_at_rest_does_nothing(own: Kernel) -> None:

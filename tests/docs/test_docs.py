@@ -21,7 +21,7 @@ import quire
 import quire.runtime
 import wheelhouse
 from quire import config, errors
-from quire.executors.session import NO_SNAPSHOTS
+from quire.executors.marks import NO_SNAPSHOTS
 from quire.runs import events
 from quire.verbs.agent.reference import reference
 from quire.views.cli import cli

@@ -144,6 +144,24 @@ def test_code_outside_the_task():
     assert by_index(doc("print(q)"), [Ran("", "q = 1", 1), *ran(doc("print(q)"), 0, start=2)]) == {}
 
 
+def test_a_call_on_a_module_outside_the_task_changes_nothing():
+    cells = doc("import math, time", "from lib import np", "print(math.pi, time, np)")
+    history = ran(cells, 0, 1, 2)
+    for code in ("math.sqrt(2)", "time.sleep(0)", "import math\nmath.go()", "from lib import np"):
+        assert by_index(cells, [*history, Ran("", code, 4)]) == {}, code
+    for code in ("import other as math", "math = 1", "math.pi = 3", "del math"):
+        found = by_index(cells, [*history, Ran("", code, 4)])
+        assert found == {2: "uses math, which code outside the task defined later"}, code
+    assert by_index(cells, [*history, Ran("", "from other import np", 4)]) != {}
+    # One that code outside the task has imported neither, whoever calls it.
+    cells = doc("m.stop()", "print(m)")
+    history = [Ran("", "import m", 1), *ran(cells, 0, 1, start=2)]
+    assert by_index(cells, [*history, Ran("", "m.go()", 4), *ran(cells, 0, start=5)]) == {}
+    # A variable may be changed by any call of its methods, in a cell as well as outside.
+    cells = doc("d = load()", "print(d)")
+    assert set(by_index(cells, [*ran(cells, 0, 1), Ran("", "d.plot()", 3)])) == {1}
+
+
 def test_star_imports_and_broken_cells():
     cells = doc("from m import *", "print(thing)", "x = = 1", "print(x)")
     assert by_index(cells, ran(cells, 0, 1, 2, 3)) == {}

@@ -240,6 +240,41 @@ def test_killing_the_host_in_a_run_is_told_as_it_was(scratch: Scratch, *, waitin
     assert [cell["status"] for cell in told["cells"]] == ["ok", "died", "not run"]
 
 
+@pytest.mark.parametrize("waiting", [True, False])
+def test_killing_the_host_in_a_promotion_says_what_became_of_it(
+    scratch: Scratch, *, waiting: bool
+) -> None:
+    scratch.write("slow.py", SLOW)
+
+    async def live() -> None:
+        async with mcpworld.stdio(scratch) as agent, anyio.create_task_group() as tasks:
+            session = {"session": "s", "path": "slow.py"}
+            await agent.ok("notebook_session", action="open", **session)
+            pid = await anyio.to_thread.run_sync(host_pid, scratch)
+
+            async def kill() -> None:
+                await until(scratch.root / "begun")
+                while not agent.progress:  # the call is with the host
+                    await anyio.sleep(0.01)
+                os.kill(pid, signal.SIGKILL)
+
+            given = {"action": "promote", "session": "s", "to": "new.py"}
+            if not waiting:
+                await agent.ok("notebook_session", **given, wait=0)
+                given = {"action": "wait", "session": "s"}
+                agent.progress.clear()
+            tasks.start_soon(kill)
+            told = await agent.fails("notebook_session", **given, wait=60)
+            assert told.text.startswith(
+                "The host went away while it promoted session s: new.py was not written\n"
+                'ask again: notebook_session(action="promote", session="s", to="new.py")\n'
+            )
+            assert "died" in told.text
+
+    asyncio.run(live())
+    assert not (scratch.root / "new.py").exists()
+
+
 def test_a_kernel_that_went_with_its_host_is_announced_first(scratch: Scratch) -> None:
     scratch.write("a.py", "# %%\nx = 41\n")
 

@@ -351,6 +351,11 @@ def test_when_the_host_has_ended_the_full_run_is_offered(scratch: Scratch) -> No
     assert done.returncode == 2
     assert "are gone" in done.stderr
     assert "run the task in full: quire run t.py" in done.stderr
+    scratch.write("my p.py", '# %% tags=["parameters"]\nn: int = 1\n# %%\n1 / 0\n')
+    scratch.run("my p.py", "-p", "n", "5")
+    scratch.quire("host", "stop")
+    done = scratch.quire("run", "my p.py", "--resume", "last")
+    assert "run the task in full: quire run 'my p.py' -p n 5" in done.stderr
     # Without a host nothing is set aside in the first place, and nothing is promised.
     done = scratch.quire("run", "t.py", "--no-host")
     assert done.returncode == 1

@@ -12,7 +12,8 @@ from fake_kernel import FakeKernel, dies, fails, hangs, leaves
 
 from quire.document.model import Cell, identified
 from quire.errors import KernelError, UsageError
-from quire.executors.session import GONE, NO_SNAPSHOTS, Budget, Marks, Session
+from quire.executors.marks import GONE, NO_SNAPSHOTS, Budget, Marks
+from quire.executors.session import Session
 from quire.kernel.protocol import Tick
 from quire.runs.events import CellFinished, CellSubmitted, Event, KernelReplaced
 from quire.runs.masking import Masker
@@ -301,8 +302,59 @@ def test_after_a_death_one_can_go_on_without() -> None:
     assert (events[0].epoch, events[0].reason) == (2, "the kernel was killed by SIGSEGV")
     assert len(started) == 2
     assert started[0].kills == 1
-    assert all(one.dropped for one in started[0].made)
     assert [e.order for e in live.executions] == [3]
+
+
+def test_a_fresh_kernel_goes_back_into_the_one_that_was_lost() -> None:
+    """Who went on may not have known that there was a way back, and has given up nothing."""
+    live, started = session(Snapping({"die": _dies}))
+    ran(live, "a", "b", "die")
+    ran(live, "c", "d")
+    assert (held(live.marks), live.way_back()) == ([1, 2, 3, 4, 5], 3)
+    # Within the fresh kernel first.
+    live.rewind(5)
+    assert [e.order for e in live.executions] == [4]
+    live.rewind(3)
+    assert started[1].woken == [started[1].made[1], started[0].made[2]]
+    assert [(e.order, e.cell.source) for e in live.executions] == [(1, "a"), (2, "b")]
+    assert (held(live.marks), live.left, live.lost) == ([1, 2], [], "")
+    assert all(one.dropped for one in started[1].made)
+    events = ran(live, "e")
+    assert [e.order for e in events if isinstance(e, CellSubmitted)] == [3]
+
+
+def test_of_several_lost_kernels_each_has_its_own_past() -> None:
+    live, started = session(Snapping({"die": _dies}))
+    ran(live, "a", "die")
+    ran(live, "b")
+    started[1].alive = False
+    ran(live, "c")
+    assert live.way_back() == 3
+    live.rewind(3)
+    assert ([e.order for e in live.executions], [e.order for e in live.left]) == ([], [1, 2])
+    live.rewind(2)
+    assert ([e.order for e in live.executions], live.left) == ([1], [])
+
+
+@pytest.mark.parametrize("how", ["restart", "cull"])
+def test_what_was_lost_is_let_go_with_a_kernel_that_is_ended(how: str) -> None:
+    live, started = session(Snapping({"die": _dies}))
+    ran(live, "a", "die")
+    ran(live, "b")
+    live.restart() if how == "restart" else live.cull("nobody used it")
+    assert all(one.dropped for one in (*started[0].made, *started[1].made))
+    assert (held(live.marks), live.left, live.way_back()) == ([], [], 0)
+
+
+def test_states_of_lost_kernels_count_in_the_budget_whatever_the_next_one_takes() -> None:
+    marks, _ = taken(3, Budget(memory=350), Snapping(size=100))
+    marks.leave()
+    kernel = Snapping(size=20)
+    marks.take(kernel, 4)
+    assert held(marks) == [1, 2, 3, 4]
+    marks.take(kernel, 5)
+    marks.take(kernel, 6)
+    assert held(marks) == [2, 3, 4, 5, 6]
 
 
 def _dies(kernel: Any, cell: str, tick: Tick) -> Any:

@@ -618,6 +618,15 @@ def test_what_another_version_read_is_not_compared_and_that_is_said() -> None:
     assert "another version of the engine" in done.notes[0]
 
 
+def test_a_run_that_was_cut_off_has_no_word_about_its_engine_and_that_is_said() -> None:
+    """As one has whose host was killed: what it came from is noted last."""
+    done = looked(signed(edited(HONEST, REC, lambda r: r.update(engine={}))), version="10")
+    assert not done.findings, done.findings
+    (note,) = done.notes
+    assert "cut off before it was noted which version" in note
+    assert "another version" not in note
+
+
 def test_masked_text_is_not_taken_for_a_lie() -> None:
     """What was masked in the source is not what ran: its digest and its cells' ids differ."""
     secret = TASK.replace("total", "hunter2")

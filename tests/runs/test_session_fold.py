@@ -10,6 +10,7 @@ from quire.runs.events import (
     Event,
     KernelDied,
     KernelReplaced,
+    ResultGlued,
     Rewound,
     SessionClosed,
     SessionOpened,
@@ -124,3 +125,24 @@ def test_what_was_brought_back_only_in_part_is_still_there_to_be() -> None:
 
 def test_a_kernel_in_which_nothing_ever_ran_well() -> None:
     assert orders(folded(ran(1, "failed", "ValueError"))) == [1]
+
+
+def test_what_a_lost_kernel_gave_is_remembered_with_its_errors() -> None:
+    glued = [ran(1)[0], ResultGlued("c1", "n", "json", 2), *ran(1)[1:]]
+    state = folded(glued, ran(2, "failed", "ValueError"), LOST)
+    assert [one.results for one in state.lost] == [{"n": 2}, {}]
+    assert [one.error and one.error.name for one in state.lost] == [None, "ValueError"]
+    # A fresh kernel that somebody asked for was wanted without it.
+    assert folded(glued, LOST, KernelReplaced(3, "", "t", "restarted")).lost == []
+
+
+def test_a_rewind_may_lead_back_into_a_kernel_that_was_lost() -> None:
+    lost = (ran(1), ran(2), ran(3, "died"), LOST, ran(4), ran(5))
+    assert orders(folded(*lost, Rewound(5, "t"))) == [1, 2, 4]
+    assert orders(folded(*lost, Rewound(4, "t"))) == [1, 2]
+    assert orders(folded(*lost, Rewound(4, "t"), Rewound(3, "t"))) == [1, 2]
+    back = folded(*lost, Rewound(2, "t"))
+    assert (orders(back), back.lost, back.replaced) == ([1], [], None)
+    assert orders(folded(*lost, Rewound(2, "t"), ran(2), ran(3))) == [1, 2, 3]
+    # The numbers of the next host begin anew: they are its own.
+    assert orders(folded(*lost, LOST, ran(1), ran(2), Rewound(2, "t"))) == [4, 5, 1]

@@ -42,6 +42,10 @@ SOURCES = Path(quire.__file__).parent
             'after a failure: notebook_execute(path="my task.py", resume="2026-11-18")',
         ),
         (
+            "quire run 'it'\"'\"'s.py' --resume x",
+            'notebook_execute(path="it\'s.py", resume="x")',
+        ),
+        (
             "quire session restore try runs again what it had run",
             'notebook_session(action="restore", session="try") runs again what it had run',
         ),

@@ -105,6 +105,31 @@ def test_a_failed_run_is_mended_and_goes_on(use: Use, path: str) -> None:
     assert "mended" in done.text
 
 
+ODD = 'sub dir/it\'s "my" task.py'
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_run_that_cannot_go_on_is_run_in_full_as_it_was(
+    use: Use, tmp_path: Path, again: bool
+) -> None:
+    """With its values, and whatever its path is called."""
+    (tmp_path / ODD).parent.mkdir()
+    text = TASK.replace("1 / (n - n)", "n").replace("n: int = 1", "n: int = 1\nwhat: str = ''")
+    (tmp_path / ODD).write_text(text)
+    values = {"n": 7, "what": 'it\'s a \\ "line"\nand more --find x; quire show y'}
+    run = re.findall(r"run (\S+) of", use("notebook_execute", path=ODD, parameters=values).text)[0]
+    given = {"parameters": values} if again else {}
+    told = use("notebook_execute", path=ODD, resume=run, **given)
+    assert f"the states of {run} are gone" in told.text
+    (hint,) = re.findall(r"^hint: run the task in full: (.*)$", told.text, re.MULTILINE)
+    ((tool, arguments),) = next_calls(Told(f"  1. so: {hint}"), "")
+    assert arguments == {"path": ODD, "parameters": values}
+    assert not use(tool, **arguments).failed
+    # Other values are the caller's to say: they may be secrets.
+    told = use("notebook_execute", path=ODD, resume=run, parameters={"n": 8})
+    assert told.text.endswith("parameters=…)")
+
+
 def test_a_change_for_this_run_that_fails_is_given_anew(use: Use, tmp_path: Path) -> None:
     changes = [
         {"step": "boom", "source": "print('no division')", "reason": "to see the rest"},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -85,6 +87,55 @@ def test_what_holds_only_in_the_session_says_how_to_go_on(do: Do, tmp_path: Path
     ]
 
 
+def test_an_interrupt_calls_a_promotion_off(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("# %% hold\nimport threading\nthreading.Event().wait()\n")
+    do("open")
+    assert "goes on by itself" in do("promote", to="b.py", wait=0).text
+    told = do("interrupt")
+    assert not told.failed
+    assert told.text.startswith("called off the promotion of session a, with its clean run ")
+    over = do("wait")
+    assert over.text.startswith('not written: "the clean run was called off: it was cancelled"')
+    assert not (tmp_path / "b.py").exists()
+    assert do("interrupt").text == "nothing was running in session a"
+
+
+HIDDEN = """# %%
+limit = 50
+orders = [120, 80, 300]
+
+# %%
+from quire.runtime import glue
+glue("large", len([o for o in orders if o >= limit]))
+"""
+
+
+def test_what_a_lost_kernel_saw_is_compared_too(tmp_path: Path) -> None:
+    """The host that held it is gone: only the journal knows what its cells gave."""
+    (tmp_path / "a.py").write_text(HIDDEN)
+
+    def say(engine: Engine, action: str, **given: Any) -> Told:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test"))
+
+    with closing(Engine(outlives=True)) as first:
+        say(first, "exec", cells="0")
+        say(first, "exec", code="limit = 100")
+        assert not say(first, "exec", cells="1").failed
+    with closing(Engine(outlives=True)) as engine:
+        told = say(engine, "promote", to="b.py")
+        announced, said = told.text.split("\n")[:2]
+        assert announced.startswith("THE KERNEL WAS REPLACED (epoch 2): what ran before is gone.")
+        assert "cell 1 gave large = 2 in the session, but 3 in a clean kernel" in said
+        assert told.failed
+        assert not (tmp_path / "b.py").exists()
+        # What ran again since is what was seen last.
+        say(engine, "exec", cells="all")
+        again = say(engine, "promote", to="b.py").text
+        assert again.startswith("written: b.py"), again
+
+
 def test_what_is_refused_opens_no_session(do: Do) -> None:
     assert "no cell has the id or title 'nope'" in do("exec", cells="nope").text
     assert "cell_timeout must be above 0" in do("exec", code="1", cell_timeout=0).text
@@ -142,6 +193,8 @@ def test_a_line_of_code_that_was_stopped_is_told_in_a_line_and_can_be_undone(do:
     told = do("exec", code="import time as clock; clock.sleep(60)", cell_timeout=0.2)
     assert told.failed
     assert re.fullmatch(r"timed out, [\d.]+ s: code #1; undo: rewind cell #1", told.text)
+    told = do("exec", code="import asyncio; await asyncio.sleep(60)", cell_timeout=0.2)
+    assert re.fullmatch(r"timed out, [\d.]+ s: code #2; undo: rewind cell #2", told.text)
     assert not do("rewind", cell="#1").failed
     assert "'clock' is not defined" in do("exec", code="clock").text
 
@@ -255,6 +308,60 @@ def test_after_a_kernel_died_the_way_back_is_named_where_there_is_one(do: Do) ->
     assert back in dead.text
     assert not do("rewind", cell="#2").failed
     assert do("exec", code="x + 1").text.endswith("| 42")
+
+
+DYING = "# %%\na = 1\n\n# %%\nb = a + 1\n\n# %%\nimport os; os._exit(3)\n"
+
+
+def test_a_kernel_that_ended_by_itself_has_both_ways_back(do: Do) -> None:
+    do("exec", code="x = 41")
+    do("exec", code="import os")
+    pid = int(do("exec", code="os.getpid()").text.rsplit("| ", 1)[1])
+    os.kill(pid, signal.SIGKILL)
+    told = do("vars")
+    assert told.failed
+    assert 'rewind", session="a", cell="#3") goes back to before #3 ran, and ' in told.text
+    assert 'notebook_session(action="restore", session="a") runs again what' in told.text
+    assert not do("rewind", cell="#3").failed
+    assert do("exec", code="x + 1").text.endswith("| 42")
+
+
+def test_a_call_in_between_does_not_take_the_way_back(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(DYING)
+    dead = do("exec", cells="all").text
+    (cell,) = re.findall(r'action="rewind", session="a", cell="(\w+)"', dead)
+    told = do("exec", code="b").text
+    assert told.startswith("THE KERNEL WAS REPLACED")
+    assert 'to go back to before #3: notebook_session(action="rewind", session="a", cell="#3")' in (
+        told
+    )
+    assert do("rewind", cell=cell).text.startswith("session a is as it was before #3; 2 executions")
+    assert do("exec", code="b").text.endswith("| 2")
+    # What the journal says is the same: it is what a restore goes by.
+    do("restart")
+    assert not do("restore").failed
+    assert do("exec", code="(a, b)").text.endswith("| (1, 2)")
+
+
+def test_a_way_back_that_went_with_the_host_is_refused_with_the_way_there_is(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.py").write_text(DYING)
+
+    def say(engine: Engine, action: str, **given: Any) -> str:
+        ws = Workspace(tmp_path, cwd=tmp_path, engine=engine)
+        given = {"path": "a.py", "action": action, **given}
+        return call(ws, "notebook_session", given, Caller("test")).text
+
+    with closing(Engine(outlives=True)) as first:
+        say(first, "exec", cells="0-1")
+    with closing(Engine(outlives=True)) as engine:
+        assert 'action="restore"' in say(engine, "rewind", cell="1")
+        say(engine, "exec", code="x = 1")
+        told = say(engine, "rewind", cell="1")
+        assert "cell 1 ran in a kernel that was lost, with the state before it" in told
+        assert 'notebook_session(action="restore", session="a") runs again' in told
+        assert "cell 2 has not run in this session" in say(engine, "rewind", cell="2")
 
 
 THREAD = "import threading\nwait = threading.Event()\nthreading.Thread(target=wait.wait).start()"

@@ -45,9 +45,12 @@ class Names:
     defines: frozenset[str] = frozenset()
     # Objects that are changed in place, for certain or maybe: `df["a"] = 1`, `items.append(2)`.
     changes: frozenset[str] = frozenset()
+    # Of these, and of what was imported here, those that are set or deleted: no call that may.
+    sets: frozenset[str] = frozenset()
     uses: frozenset[str] = frozenset()
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    imports: frozenset[str] = frozenset()
+    # What was imported under a name, where nothing else was given it since.
+    imports: Mapping[str, str] = field(default_factory=dict)
     star: bool = False
     known: bool = True
 
@@ -77,9 +80,10 @@ class _Reader(ast.NodeVisitor):
         self.bound: set[str] = set()
         self.defines: set[str] = set()
         self.changes: set[str] = set()
+        self.sets: set[str] = set()
         self.uses: set[str] = set()
         self.later: dict[str, set[str]] = {}
-        self.imports: set[str] = set()
+        self.imports: dict[str, str] = {}
         self.star = False
         # Own names that were read, and names of comprehensions and class bodies around this point.
         self.touched: set[str] = set()
@@ -97,10 +101,11 @@ class _Reader(ast.NodeVisitor):
         later = {name: frozenset(body - {name}) for name, body in self.later.items() if body}
         return Names(
             frozenset(self.defines),
-            frozenset(self.changes - self.imports),
+            frozenset(self.changes - self.imports.keys()),
+            frozenset(self.sets),
             frozenset(self.uses | reads),
             later,
-            frozenset(self.imports),
+            self.imports,
             self.star,
         )
 
@@ -122,12 +127,15 @@ class _Reader(ast.NodeVisitor):
             return
         self.bound.update(names)
         self.defines.update(names)
+        for name in names:
+            self.imports.pop(name, None)
 
-    def _change(self, node: ast.AST) -> None:
+    def _change(self, node: ast.AST, *also: set[str]) -> None:
         while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
             node = node.value
         if isinstance(node, ast.Name) and not any(node.id in names for names in self.hidden):
-            self.changes.add(node.id)
+            for found in (self.changes, *also):
+                found.add(node.id)
 
     # expressions
 
@@ -139,17 +147,18 @@ class _Reader(ast.NodeVisitor):
         elif self.owner is None:
             self._read(node.id)
             self.changes.add(node.id)
+            self.sets.add(node.id)
             self.bound.discard(node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.visit(node.value)
         if not isinstance(node.ctx, ast.Load):
-            self._change(node)
+            self._change(node, self.sets)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self.run((node.value, node.slice))
         if not isinstance(node.ctx, ast.Load):
-            self._change(node)
+            self._change(node, self.sets)
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
@@ -219,17 +228,21 @@ class _Reader(ast.NodeVisitor):
             self.run((node.value, node.target))
 
     def visit_Import(self, node: ast.Import) -> None:
-        self._import(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            self._import(alias.asname or top, alias.name if alias.asname else top)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         self.star = self.star or any(alias.name == "*" for alias in node.names)
-        self._import(alias.asname or alias.name for alias in node.names if alias.name != "*")
+        for alias in node.names:
+            if alias.name != "*":
+                origin = f"{'.' * node.level}{node.module or ''} {alias.name}"
+                self._import(alias.asname or alias.name, origin)
 
-    def _import(self, found: Iterable[str]) -> None:
-        names = list(found)
-        self._bind(*names)
+    def _import(self, name: str, origin: str) -> None:
+        self._bind(name)
         if self.owner is None:
-            self.imports.update(names)
+            self.imports[name] = origin
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.run(node.decorator_list)

@@ -8,7 +8,7 @@ or is stale itself. Functions are looked through: who calls one uses what its bo
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .model import Cell
@@ -79,12 +79,22 @@ class _History:
         # When code outside of the task, and cells that are gone or changed, last gave a name.
         self.loose: dict[str, int] = {}
         self.lost: dict[str, int] = {}
+        self.imported: dict[str, str] = {}  # by code outside of the task
+        imported: dict[str, str] = {}  # by anything
         for item in sorted(ran, key=lambda item: item.order):
             self.last[item.cell_id] = item
             self.first.setdefault(item.cell_id, item.order)
+            found = names(item.source)
+            same = found.imports.items() & imported.items()
+            imported = _imported(imported, found)
             if item.cell_id not in here:
                 gives = self.lost if item.cell_id else self.loose
-                gives.update(dict.fromkeys(names(item.source).provides, item.order))
+                # Who imports once more what a name stands for gives it nothing new.
+                given = found.defines - dict(same).keys()
+                given = given | found.sets | _changed(found, imported)
+                gives.update(dict.fromkeys(given, item.order))
+            if not item.cell_id:
+                self.imported = _imported(self.imported, found)
         gone = [r for r in self.last.values() if r.cell_id and r.cell_id not in here]
         gone.sort(key=lambda item: item.order)
         # A title that is still there says more than a place.
@@ -111,6 +121,17 @@ class _History:
         return ""
 
 
+def _imported(before: Mapping[str, str], found: Names) -> dict[str, str]:
+    """What names stand for that were imported, after this."""
+    still = {name: origin for name, origin in before.items() if name not in found.defines}
+    return {**still, **found.imports}
+
+
+def _changed(found: Names, imported: Mapping[str, str]) -> frozenset[str]:
+    """A call of a module's function does not change the module."""
+    return found.changes - imported.keys()
+
+
 def _opening(source: str) -> str:
     return source.lstrip().partition("\n")[0].partition("=")[0].strip()
 
@@ -130,7 +151,7 @@ class _Flow:
         self.history = history
         self.givers: dict[str, _Giver] = {}
         self.star: _Giver | None = None
-        self.imported: set[str] = set()
+        self.imported = history.imported
         self.bodies: dict[str, frozenset[str]] = {}
         # Names that some body reads: a new giver of one makes what was reached invalid.
         self.read_later: set[str] = set()
@@ -145,9 +166,8 @@ class _Flow:
             first=self.history.first.get(cell.id, -1),
             fault=faults.get(why, "is stale itself"),
         )
-        self.imported = (self.imported - found.defines) | found.imports
-        # A call of a module's function does not change the module.
-        changed = found.changes - self.imported
+        self.imported = _imported(self.imported, found)
+        changed = _changed(found, self.imported)
         gives = found.defines | changed
         if changed:
             self.givers.update(dict.fromkeys(changed, replace(giver, verbs=("changes", "changed"))))

@@ -65,6 +65,12 @@ class Promotion:
         under = self._run.underway if self._run is not None else None
         return under.progress if under is not None else Progress()
 
+    def call_off(self) -> None:
+        """End its clean run, and so all of it: nothing is written then."""
+        under = self._run.underway if self._run is not None else None
+        if under is not None:
+            under.cancel()
+
     def wait(
         self, timeout: float, told: Callable[[Progress], None], called_off: Callable[[], bool]
     ) -> bool:

@@ -19,7 +19,7 @@ from ..kernel.snapshots import Snapshot
 from ..runs.events import CellFinished, Event, KernelDied, OutputAdded, ResultGlued
 from ..runs.record import CellRecord, Record
 from ..runs.secrets import Secret
-from .session import Marks
+from .marks import Marks
 
 
 class Trail:

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from ..document.model import Cell
 from ..errors import KernelError, UsageError
 from ..kernel.protocol import Kernel
-from ..kernel.snapshots import Snapshot
 from ..runs.events import (
     CellError,
     CellFinished,
@@ -33,11 +32,12 @@ from ..runs.events import (
 from ..runs.sieve import Sieve
 from .approval import Verdict
 from .cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
+from .marks import NO_SNAPSHOTS, NOT_THERE, Budget, Mark, Marks
 
 
 @dataclass(slots=True)
 class Execution:
-    """One cell that ran, as it was when it ran."""
+    """One cell that ran, as it was when it ran. `life` counts the kernels."""
 
     order: int
     cell: Cell
@@ -46,108 +46,7 @@ class Execution:
     error: CellError | None = None
     duration: float = 0.0
     results: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Mark:
-    """The state before an execution: set aside, or why it is not."""
-
-    order: int
-    snapshot: Snapshot | None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much may be set aside."""
-
-    count: int = 32
-    memory: int = 4 << 30  # bytes, counted as proportional set size
-
-
-class Marks:
-    """Snapshots of one kernel, oldest first. The oldest go when there are too many."""
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self._marks: dict[int, Mark] = {}
-        self._most = 0  # bytes: more than that they cannot have together
-
-    def __iter__(self) -> Iterator[Mark]:
-        return iter(self._marks.values())
-
-    def get(self, order: int) -> Mark | None:
-        mark = self._marks.get(order)
-        snapshot = mark.snapshot if mark is not None else None
-        if mark is not None and snapshot is not None and not snapshot.alive:
-            # A copy is a process: the system may end it for its memory, or a person may.
-            self._forget(mark, GONE)
-        return mark
-
-    def held(self) -> list[Mark]:
-        """Those one can go back to."""
-        marks = [self.get(order) for order in tuple(self._marks)]
-        return [mark for mark in marks if mark is not None and mark.snapshot is not None]
-
-    def inherit(self, other: Marks, orders: Mapping[int, int]) -> None:
-        """Have what another one has set aside at these orders, whatever becomes of that one."""
-        for mark in other:
-            order = orders.get(mark.order)
-            if order is not None and mark.snapshot is not None:
-                self._marks[order] = Mark(order, mark.snapshot.share())
-
-    def take(self, kernel: Kernel, order: int) -> Mark:
-        made = kernel.snapshot() if hasattr(kernel, "snapshot") else NO_SNAPSHOTS
-        mark = Mark(order, None, made) if isinstance(made, str) else Mark(order, made)
-        self._marks[order] = mark
-        self._trim()
-        return mark
-
-    def _trim(self) -> None:
-        held = self.held()
-        excess = len(held) - self.budget.count
-        for mark in held[: max(0, excess)]:
-            self._forget(mark, f"only the newest {self.budget.count} states are kept")
-        held = held[max(0, excess) :]
-        newest = held[-1].snapshot if held else None
-        if newest is None:
-            return
-        # Measuring takes as long as the process is large: not at all where it cannot matter, and
-        # all of them only where what has come since the last time could be too much.
-        most = newest.resident() * len(held)
-        if most > self.budget.memory:
-            # What it has now and, as much again, what the live kernel leaves to it in the end.
-            most = min(most, self._most + 2 * newest.memory())
-        if most > self.budget.memory:
-            most = self._measured(held)
-        self._most = most
-
-    def _measured(self, held: list[Mark]) -> int:
-        """The most that they can have together by the next one. The oldest go if it is too much."""
-        sizes = [mark.snapshot.memory() if mark.snapshot else 0 for mark in held]
-        total = sum(sizes)
-        for mark, size in zip(held[:-1], sizes, strict=False):
-            if total <= self.budget.memory:
-                break
-            total -= size
-            self._forget(mark, "the states together took too much memory")
-        return total + sizes[-1]
-
-    @staticmethod
-    def _forget(mark: Mark, reason: str) -> None:
-        if mark.snapshot is not None:
-            mark.snapshot.drop()
-        mark.snapshot, mark.reason = None, reason
-
-    def cut(self, order: int) -> None:
-        """Drop what belongs to an abandoned branch: everything from `order` on."""
-        for later in [o for o in self._marks if o >= order]:
-            mark = self._marks.pop(later)
-            if mark.snapshot is not None:
-                mark.snapshot.drop()
-
-    def clear(self) -> None:
-        self.cut(0)
+    life: int = 0
 
 
 class Approving(Protocol):
@@ -175,11 +74,6 @@ def _look(value: str) -> str:
     return value if len(value) <= LOOK else f"{value[: LOOK - 1]}…"
 
 
-NO_SNAPSHOTS = "this kind of kernel cannot set its state aside"
-NOT_THERE = "no state was set aside there"
-GONE = "the copy that was set aside was ended from outside"
-
-
 class Session:
     """`start` makes a fresh kernel. One call at a time: a second one is refused, not queued."""
 
@@ -202,9 +96,13 @@ class Session:
         self.epoch = 1
         self.lost = ""  # why the state of the epoch before is gone, until somebody was told
         self.executions: list[Execution] = []
+        # What ran in kernels that were lost, as long as there is a way back into them: who goes on
+        # in a fresh one may not have seen that yet.
+        self.left: list[Execution] = []
         self.marks = Marks(budget or Budget())
         self.used = time.monotonic()
         self._orders = 0
+        self._life = 0
         self._busy = threading.Lock()
 
     @property
@@ -293,9 +191,10 @@ class Session:
     ) -> Generator[Event, None, CellStatus]:
         assert self.kernel is not None
         self._orders += 1
-        execution = Execution(self._orders, cell, index)
+        execution = Execution(self._orders, cell, index, life=self._life)
         if snapshots:
             self.marks.take(self.kernel, execution.order)
+        self.executions.append(execution)
         mask = self.sieve.masker.mask
         yield CellSubmitted(
             cell.id,
@@ -306,7 +205,6 @@ class Session:
             self.at(),
             str(cell.metadata.get("kernel") or ""),
         )
-        self.executions.append(execution)
         runner = CellRunner(self.kernel, self.sieve, cancel, self.now, calls=self.calls)
         limit = Limit()
         if cell_timeout is not None:
@@ -339,11 +237,19 @@ class Session:
         self.lost = reason
 
     def _fresh(self, reason: str, how: Replaced = "lost") -> KernelReplaced:
-        self.marks.clear()
+        """A kernel in the place of the one there was. Where that was lost its states stay, for
+        `rewind` can go on from them here as well; who asks for a fresh one gives them up."""
+        if how != "lost":
+            self.marks.clear()
         if self.kernel is not None:
             self.kernel.close()
         self.kernel = self.start()
-        self.executions = []
+        held = {mark.order for mark in self.marks.held()}
+        ran = [*self.left, *self.executions]
+        lives = {one.life for one in ran if one.order in held}
+        self.left, self.executions = [one for one in ran if one.life in lives], []
+        self.marks.leave()
+        self._life += 1
         if not self.lost:
             self.epoch += 1
         return KernelReplaced(self.epoch, reason, self.at(), how)
@@ -385,18 +291,34 @@ class Session:
                 if mark is not None and mark.snapshot is not None:
                     raise
                 raise _no_way_back(order, mark) from error
-            self.executions = [e for e in self.executions if e.order < order]
-            self._orders = order - 1
+            self._return_to(order)
             self.marks.cut(order)
             self.lost = ""
             return Rewound(order, self.at())
         finally:
             self._leave()
 
+    def _return_to(self, order: int) -> None:
+        """What has run is what had before that execution, in the kernel that it ran in."""
+        ran = [*self.left, *self.executions]
+        self._life = next((one.life for one in ran if one.order == order), self._life)
+        self.left = [one for one in ran if one.life < self._life]
+        self.executions = [one for one in ran if one.life == self._life and one.order < order]
+        self._orders = order - 1
+
+    def way_back(self) -> int:
+        """The last execution in a kernel that was lost to before which one can go; 0 for none."""
+        lost = self.left if self.alive else [*self.left, *self.executions]
+        held = {mark.order for mark in self.marks.held()}
+        return max((one.order for one in lost if one.order in held), default=0)
+
     def gone(self) -> UsageError:
+        back = self.way_back()
+        one_can = f"quire rewind {self.name} '#{back}' goes back to before #{back} ran, and "
         return UsageError(
             f"the kernel's state is gone: {self.why_lost} (epoch {self.epoch})",
-            hint=f"quire session restore {self.name} runs again what it had run",
+            hint=f"{one_can if back else ''}"
+            f"quire session restore {self.name} runs again what it had run",
         )
 
     def cull(self, reason: str) -> None:
@@ -424,13 +346,20 @@ class Session:
                 raise KernelError(
                     "this kernel cannot list its variables", hint="run a cell that shows them"
                 )
-            found: list[dict[str, Any]] = self.sieve.masker.mask_json(inspect())
+            try:
+                listed = inspect()
+            except KernelError as error:
+                if self.alive:
+                    raise
+                raise self.gone() from error
+            found: list[dict[str, Any]] = self.sieve.masker.mask_json(listed)
             return [{**one, "value": _look(one["value"])} for one in found]
         finally:
             self._leave()
 
     def close(self) -> None:
         self.marks.clear()
+        self.left = []
         if self.kernel is not None:
             self.kernel.close()
             self.kernel = None

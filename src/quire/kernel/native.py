@@ -144,6 +144,8 @@ class NativeKernel:
                 self.wire.send({"m": "variables"})
                 said, _ = self.wire.expect("variables", REQUEST_TIMEOUT)
             except OSError as error:
+                # Where it has just ended the server says so in a moment, and `alive` is right.
+                self._end = self._end or self.zygote.exit_of(self.pid, timeout=1.0)
                 raise KernelError("the kernel is gone", hint="restart the session") from error
         found: list[Mapping[str, Any]] = said["found"]
         return found

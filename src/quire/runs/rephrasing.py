@@ -114,7 +114,7 @@ OPTIONS: Mapping[str, str] = {
 
 _COMMAND = re.compile(r"`?(?<![.\w-])quire +((?:session +)?[a-z][a-z-]+)")
 _OPTION = re.compile(r" +(?:--([a-z][a-z-]+)|-([a-z]))(?![\w-])")
-_WORD = re.compile(r""" +("[^"]*"|'[^']*'|[^-\s`;,()"'](?:[^\s`;,()]*[^\s`;,().:])?)""")
+_WORD = re.compile(r""" +((?:"[^"]*"|'[^']*')+|[^-\s`;,()"'](?:[^\s`;,()]*[^\s`;,().:])?)""")
 # What is another program's is left as it is.
 _ALONE = re.compile(r"\b(?:git|pip|uv|jupyter|jupytext) [^;,`]*|(?<![\w-])--([a-z][a-z-]+)")
 # An order to git, and no word about it; what a package manager is to do.
@@ -122,6 +122,7 @@ _THEIRS = re.compile(
     r"`?\b(?:git (?:add|branch|check-ignore|clone|commit|fetch|init|log|ls-tree|merge|merge-file|"
     r"push|rebase|remote|rev-parse|show|stash|switch)\b|(?:pip|uv) [a-z]+ )"
 )
+_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")  # as one word may be in several parts
 _BREAKS = re.compile("[\x85\u2028\u2029]")  # which some readers take for the end of a line
 _PLACEHOLDER = re.compile(r"[A-Z_]+|…")
 
@@ -156,9 +157,18 @@ def hint_for_tools(hint: str) -> str:
 
 def error_text(problem: QuireError) -> str:
     """What could not be done, as an agent is told."""
-    hint = f"\nhint: {_held(problem.hint, hint_for_tools)}" if problem.hint else ""
+    hint = f"\nhint: {_hint(problem.hint, problem.calls)}" if problem.hint else ""
     again = "\nTrying again may help." if problem.retryable else ""
     return f"error ({problem.code}): {_held(problem.message, for_tools)}{hint}{again}"
+
+
+def _hint(hint: str, calls: Mapping[str, str]) -> str:
+    for command, call in calls.items():
+        before, found, after = hint.partition(command)
+        if found:
+            said = _BREAKS.sub(" ", plain(call))
+            return f"{hint_for_tools(plain(before))}{said}{hint_for_tools(plain(after))}"
+    return _held(hint, hint_for_tools)
 
 
 def _held(text: str, said: Callable[[str], str]) -> str:
@@ -200,7 +210,8 @@ def _call(text: str, found: re.Match[str], known: As | None) -> tuple[str, int]:
 
 
 def _value(word: str) -> Any:
-    bare = word.strip("\"'")
+    parts = _QUOTED.findall(word)
+    bare = "".join(double or single for double, single in parts) if parts else word
     return ... if _PLACEHOLDER.fullmatch(bare) else bare
 
 

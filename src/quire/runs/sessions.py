@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .events import (
+    CellError,
     CellFinished,
     CellStatus,
     CellSubmitted,
@@ -17,6 +18,7 @@ from .events import (
     OutputsCleared,
     OutputUpdated,
     Replaced,
+    ResultGlued,
     Rewound,
     SessionClosed,
     SessionOpened,
@@ -32,12 +34,23 @@ class Submission:
 
     cell: CellSubmitted
     status: CellStatus = "running"
-    error: str = ""
+    error: CellError | None = None
+    results: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
         """By itself: nobody stopped it, and the kernel did not go with it."""
-        return self.status in ("ok", "failed") and self.error != "KeyboardInterrupt"
+        stopped = self.error is not None and self.error.name == "KeyboardInterrupt"
+        return self.status in ("ok", "failed") and not stopped
+
+
+@dataclass(slots=True)
+class Life:
+    """What was known while a kernel lived that was lost since."""
+
+    ran: list[Submission]
+    before: list[Submission]
+    replaced: Replaced | None
 
 
 @dataclass(slots=True)
@@ -52,6 +65,8 @@ class SessionState:
     # What made the state that went with the kernels before, as far as nobody has given it up.
     before: list[Submission] = field(default_factory=list)
     replaced: Replaced | None = None  # how the present kernel came to be; None: it is the first
+    # Kernels that were lost, the last one at the end: a rewind may go back into one.
+    lives: list[Life] = field(default_factory=list)
 
     @property
     def effective(self) -> list[Submission]:
@@ -69,13 +84,29 @@ class SessionState:
         # What fails in a fresh kernel may well fail for want of the state.
         return [*self.before, *well] if self.before else ended
 
+    @property
+    def lost(self) -> list[Submission]:
+        """What made the state that nobody has given up. Who had a kernel restarted has."""
+        return [] if self.replaced == "restarted" else self.before
+
     def lose(self, how: Replaced) -> None:
         """The kernel goes, and another one comes."""
         well = [one for one in self.ran if one.status == "ok"]
+        self.lives.append(Life(self.ran, self.before, self.replaced))
         # Who went on in a fresh kernel and loses that one too had given up the one before.
         given_up = how == self.replaced == "lost" and well
         self.before, self.ran = well if given_up else self.effective, []
         self.replaced = how
+
+    def go_back(self, order: int) -> None:
+        """To before that execution, in the kernel that it ran in: numbers go on from one to the
+        next, and begin anew only where no way leads back."""
+        while self.lives and not (self.ran and self.ran[0].cell.order <= order):
+            life = self.lives.pop()
+            self.ran, self.before, self.replaced = life.ran, life.before, life.replaced
+        self.ran = [one for one in self.ran if one.cell.order < order]
+        if self.replaced == "restored":
+            self.before = []  # it has run again here, and this is to undo some of it
 
 
 def _in_common(before: Sequence[Submission], after: Sequence[Submission]) -> int:
@@ -93,14 +124,14 @@ def fold_session(events: Iterable[Event]) -> SessionState:
             state.opened, state.plan = event.at, event.plan
         elif isinstance(event, CellSubmitted):
             state.ran.append(Submission(event))
+        elif isinstance(event, ResultGlued):
+            if state.ran:
+                state.ran[-1].results[event.name] = event.value
         elif isinstance(event, CellFinished):
             if state.ran:
-                state.ran[-1].status = event.status
-                state.ran[-1].error = event.error.name if event.error else ""
+                state.ran[-1].status, state.ran[-1].error = event.status, event.error
         elif isinstance(event, Rewound):
-            state.ran = [one for one in state.ran if one.cell.order < event.order]
-            if state.replaced == "restored":
-                state.before = []  # it has run again here, and this is to undo some of it
+            state.go_back(event.order)
         elif isinstance(event, KernelDied):
             state.epoch += 1
         elif isinstance(event, KernelReplaced):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .summary import VALUE_LIMIT, brief_json
+
 Doing = Literal[
     "show",
     "output",
@@ -34,6 +36,14 @@ class Step:
 
 
 Say = Callable[[Step], str]
+
+
+def sayable(parameters: Mapping[str, Any]) -> Any:
+    """To be given again as they were, unless that is not known or long."""
+    text = brief_json(dict(parameters))
+    unknown = "[masked:" in text or len(text) > VALUE_LIMIT
+    return ... if unknown else dict(parameters)
+
 
 _TOOLS: dict[Doing, tuple[str, dict[str, str]]] = {
     "show": ("run_show", {}),
@@ -95,7 +105,10 @@ def as_command(step: Step) -> str:
             return f"quire read {word('path')}"
         case "run":
             parts = ["quire run", word("path")]
-            for name, value in dict(given.pop("parameters", {}) or {}).items():
+            parameters = given.pop("parameters", {})
+            if parameters is ...:
+                parameters, parts = {}, [*parts, "-p NAME VALUE"]
+            for name, value in parameters.items():
                 text = value if isinstance(value, str) else json.dumps(value)
                 parts.append(f"-p {shlex.quote(name)} {shlex.quote(text)}")
             for one in given.pop("changes", ()):
@@ -116,4 +129,5 @@ def as_command(step: Step) -> str:
         case "restore":
             return f"quire session restore {word('session')}"
         case "promote":
-            return f"quire session promote {word('session')} {word('to')}"
+            force = " --force" if given.get("force") else ""
+            return f"quire session promote {word('session')} {word('to')}{force}"

@@ -18,7 +18,7 @@ from .record import CHANGED, CellRecord, Record
 from .rephrasing import for_tools
 from .shrinking import shrink
 from .standing import Standing, standing
-from .steps import Say, Step, as_command, as_tool
+from .steps import Say, Step, as_command, as_tool, sayable
 from .teller import Limits, Picture, Places, Shrink, Teller
 from .told_failure import MESSAGE, Ran, tell_failure
 from .told_results import as_shown, tell_result, tell_results
@@ -222,7 +222,7 @@ def _after_run(
     """The calls that mend it and go on."""
     again: dict[str, Any] = {"path": record.task}
     if record.parameters:
-        again["parameters"] = _sayable(record.parameters)
+        again["parameters"] = sayable(record.parameters)
     if changes := _changes(record, bad):
         again["changes"] = changes
     if bad is None:
@@ -282,13 +282,6 @@ def _waiting(
     again = Step("resume", {"path": record.task, "resume": record.run_id})
     _next(page, [("have the person at this client asked again, if it can ask", again)], say)
     page.say(f"or a person says so in a shell: {as_command(again)}")
-
-
-def _sayable(parameters: Mapping[str, Any]) -> Any:
-    """To be given again as they were, unless that is not known or long."""
-    text = summary.brief_json(dict(parameters))
-    unknown = "[masked:" in text or len(text) > summary.VALUE_LIMIT
-    return ... if unknown else dict(parameters)
 
 
 def tell_cells(

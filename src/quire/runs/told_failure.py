@@ -21,6 +21,8 @@ TRACEBACK = 2_500
 MESSAGE = 2_000
 VALUES = 2_500
 MOST_FRAMES = 12
+# What a cell is stopped by; a Jupyter kernel has another name for one that awaits.
+STOPS = ("KeyboardInterrupt", "CancelledError")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def tell_failure(
     line = failing_line(cell, found)
     at = f", line {line}" if line is not None else ""
     # What stops a cell is ours, and no error of the task.
-    stopped = cell.status in ("timed_out", "cancelled") and error.name == "KeyboardInterrupt"
+    stopped = cell.status in ("timed_out", "cancelled") and error.name in STOPS
     if not stopped:
         page.say(f"error{at}: {inline(error.name, 100)}")
         text = error_text(error).text

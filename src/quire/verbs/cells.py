@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,10 +110,33 @@ def with_parameters(
     return out
 
 
-def order_of(document: Document, executions: list[Execution], target: str) -> int:
+def order_of(
+    document: Document,
+    executions: Sequence[Execution],
+    target: str,
+    *,
+    lost: Sequence[Execution] = (),
+    session: str = "NAME",
+) -> int:
+    """`lost`: what ran where no way leads back to."""
     if target.startswith("#") and target[1:].isdecimal():
         return _numbered(executions, target)
-    place: int | None = None
+    if hits := _executions_of(document, executions, target):
+        return hits[-1].order
+    if _executions_of(document, lost, target):
+        raise UsageError(
+            f"cell {target} ran in a kernel that was lost, with the state before it",
+            hint=f"quire session restore {session} runs again what it had run",
+        )
+    raise UsageError(
+        f"cell {target} has not run in this session: the kernel is as it was before it",
+        hint="`quire session tree` shows the states one can go back to",
+    )
+
+
+def _executions_of(
+    document: Document, executions: Sequence[Execution], target: str
+) -> list[Execution]:
     hits = [e for e in executions if target in (e.cell.id, e.cell.title) and target]
     if not hits:
         place = document.find(target)
@@ -121,15 +144,10 @@ def order_of(document: Document, executions: list[Execution], target: str) -> in
         hits = [e for e in executions if e.cell.id == cell.id]
         # The cell was edited since it ran: it is still the cell at its place.
         hits = hits or [e for e in executions if e.index == place]
-    if not hits:
-        raise UsageError(
-            f"cell {target} has not run in this session: the kernel is as it was before it",
-            hint="`quire session tree` shows the states one can go back to",
-        )
-    return hits[-1].order
+    return hits
 
 
-def _numbered(executions: list[Execution], target: str) -> int:
+def _numbered(executions: Sequence[Execution], target: str) -> int:
     order = int(target[1:8])  # no session ever runs that much
     if any(one.order == order for one in executions):
         return order

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from ..document import params
@@ -25,6 +24,7 @@ from ..runs.events import Asked
 from ..runs.plan import Change, Limits, Plan, run_id
 from ..runs.record import Record
 from ..runs.secrets import Secret
+from ..runs.steps import Step, as_command, as_tool, sayable
 from ..workspace import Workspace
 from . import changes, logbooks
 from .asking import Settled, settle
@@ -113,7 +113,7 @@ def planned(
         raise UsageError("--from needs --resume", hint="name the run too: --resume last")
     source = read(ws, path) if again is None else again.source
     document = source.document
-    kept = None if resume is None else _kept_run(ws, source.path, resume)
+    kept = None if resume is None else _kept_run(ws, source.path, resume, parameters)
     if kept is not None and (setting.kernel or setting.python or setting.cwd is not None):
         raise UsageError(
             "a resumed run goes on in the kernel it had; --kernel, --python and --cwd are set",
@@ -218,33 +218,50 @@ def resumable(ws: Workspace, run: str) -> bool:
     return can_resume(kept) if kept is not None else run in ws.engine.underway
 
 
-def _kept_run(ws: Workspace, path: Path, name: str) -> Kept:
-    """What is left of the run that is to be resumed."""
+def _kept_run(ws: Workspace, path: Path, name: str, given: Mapping[str, Any]) -> Kept:
+    """What is left of the run that is to be resumed. `given`: parameters for going on with it."""
     folder = ws.runs.find(name)
     run = folder.run_id
-    full = f"run the task in full: quire run {quote(ws.named(path))}"
     ws.engine.tidy()
     kept = ws.engine.kept.get(run)
-    if kept is None and ws.runs.read(folder).outcome == "running":
-        raise UsageError(f"{run} is still running", hint=f"quire wait {run}, or quire cancel {run}")
     if kept is None:
-        raise UsageError(
+        had = ws.runs.read(folder)
+        if had.outcome == "running":
+            raise UsageError(
+                f"{run} is still running", hint=f"quire wait {run}, or quire cancel {run}"
+            )
+        raise _in_full(
             f"the states of {run} are gone: it ended well, it was too long ago, or its host ended",
-            hint=full,
+            ws.named(path),
+            _again(had.parameters if had.task == ws.named(path) else {}, given),
         )
     if kept.path != path:
-        raise UsageError(
-            f"{run} was a run of {ws.named(kept.path)}, not of {ws.named(path)}", hint=full
-        )
+        what = f"{run} was a run of {ws.named(kept.path)}, not of {ws.named(path)}"
+        raise _in_full(what, ws.named(path), _again({}, given))
     return kept
+
+
+def _again(had: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    """The values that a run is to have once more. Only a record's are said: they are masked."""
+    same = all(str(one.value) == str(had.get(name)) for name, one in as_given(given).items())
+    return sayable(had) if same else ...
+
+
+def _in_full(why: str, task: str, parameters: Any) -> UsageError:
+    """It cannot go on: the call that runs it from its first cell, with the values it is to have."""
+    again = {"path": task, **({"parameters": parameters} if parameters else {})}
+    step = Step("run", again)
+    command = as_command(step)
+    return UsageError(why, hint=f"run the task in full: {command}", calls={command: as_tool(step)})
 
 
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
     had = kept.record.plan.get("environment") or {}
     if had.get("lock") != plan.environment.get("lock"):
-        raise UsageError(
+        raise _in_full(
             f"{kept.run_id} ran with other packages than the task declares now",
-            hint=f"run the task in full: quire run {quote(plan.task)}",
+            plan.task,
+            _again(kept.record.parameters, {}),
         )
     wanted = None
     if from_cell is not None:

@@ -15,6 +15,7 @@ from ..runs.plan import jsonable
 from ..runs.record import CellRecord, Record
 from ..store.files import write_atomic
 from ..workspace import Workspace
+from .lastseen import last_seen
 from .read import read
 from .run import NotebookExecutor
 from .session import find
@@ -70,8 +71,10 @@ def promote(
         if n == 0:
             begun(execution)
     record = execution.record
+    if record.outcome == "cancelled":
+        return Promoted(record.run_id, None, f"the clean run was called off: {record.reason}")
     own = [cell.id for cell in source.document.cells]
-    difference = first_difference(live.session.executions, record, own)
+    difference = first_difference(last_seen(workspace, live), record, own)
     if difference:
         return Promoted(record.run_id, None, difference)
     if not same:

@@ -22,8 +22,8 @@ from ..document.model import Cell
 from ..errors import QuireError, StorageError, UsageError
 from ..executors.approval import Approval
 from ..executors.local import Cancel, LocalExecutor, utc_now
+from ..executors.marks import Marks
 from ..executors.resume import Kept, Trail, catch_up
-from ..executors.session import Marks
 from ..executors.underway import Attended, Underway
 from ..kernel.calls import Line
 from ..kernel.native import wake

@@ -36,6 +36,7 @@ from .called import run_called
 from .cells import CellState, chosen_cells, masked, order_of, standing, with_parameters
 from .environments import activated
 from .kernels import environment, hidden, kernel_spec, other_kernels, prepared, unprepared
+from .lastseen import last_seen
 from .livetask import Asking, as_it_runs, asking, check_kernels
 from .read import read
 
@@ -354,17 +355,20 @@ def _journaled(
 def rewind(workspace: Workspace, name: str, target: str) -> tuple[Rewound, list[CellState]]:
     """Be as before a cell ran: an index, id or title, or `#N` for the Nth thing that ran."""
     live = find(workspace, name)
-    if live.session.why_lost and not live.session.executions:
-        raise live.session.gone()
+    session = live.session
+    ran = [*session.left, *session.executions]
+    if session.why_lost and not ran:
+        raise session.gone()
     try:
         document = as_it_runs(workspace, live)
     except DocumentError:  # the file may be gone by now: a number names an execution all the same
         if not target.startswith("#"):
             raise
         document = Document(())
-    event = live.session.rewind(order_of(document, live.session.executions, target))
+    lost = last_seen(workspace, live)
+    event = session.rewind(order_of(document, ran, target, lost=lost, session=session.name))
     live.journal.append(event)
-    return event, masked(standing(document, live.session.executions), live)
+    return event, masked(standing(document, session.executions), live)
 
 
 def variables(workspace: Workspace, name: str) -> list[Mapping[str, Any]]:

@@ -100,6 +100,7 @@ def answer(engine: Engine, call: Call) -> dict[str, Any]:
         str(call.arguments.get("caller", "")),
         progress=lambda done, total, what: call.say({"done": done, "of": total, "what": what}),
         announce=lambda run: call.say({"run": run}),
+        promotes=lambda again: call.say({"promotes": dict(again)}),
         left=lambda: call.left.is_set() or call.cancelled.is_set(),
         cancelled=call.cancelled.is_set,
     )

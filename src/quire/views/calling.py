@@ -5,6 +5,7 @@ For whatever an agent talks to: the MCP server, `quire tools call`. Loads nothin
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,40 @@ class Answer:
     failed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Promoting:
+    """A session that is being made a task, and how its file was when we heard of it."""
+
+    again: Mapping[str, Any]  # the arguments to ask for it again
+    path: str
+    had: tuple[int, ...]
+
+    def cut_off(self) -> tuple[str, bool]:
+        """What became of it, as far as the file says; and whether it was not written."""
+        from ..runs.quoting import mentioned
+        from ..runs.steps import Step, as_tool
+
+        name = mentioned(str(self.again["to"]))
+        now = _look(self.path)
+        written = bool(now) and now != self.had
+        if written:
+            said = f"{name} was written meanwhile, as it is where the clean run agreed"
+        else:
+            what = "is as it was: nothing was written" if now else "was not written"
+            said = f"{name} {what}\nask again: {as_tool(Step('promote', self.again))}"
+        first = f"The host went away while it promoted session {self.again['session']}"
+        return f"{first}: {said}\n", not written
+
+
+def _look(path: str) -> tuple[int, ...]:
+    """What tells a file from a later one at its place; empty where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def _nobody(_: Questions) -> Reply:
     return Reply()
 
@@ -55,6 +90,7 @@ class ToolCall:
     _line: Line | None = None
     _begun: bool = False
     _run: str = ""
+    _promoting: Promoting | None = None
     _cancelled: bool = field(default=False)
 
     def run(self) -> Answer:
@@ -128,6 +164,9 @@ class ToolCall:
             self._begun = True
         elif "run" in said:
             self._run = str(said["run"])
+        elif "promotes" in said:
+            path = os.path.join(self.root, str(said["promotes"]["to"]))
+            self._promoting = Promoting(said["promotes"], path, _look(path))
         elif "done" in said:
             self.progress(int(said["done"]), int(said["of"]), str(said["what"]))
 
@@ -135,10 +174,14 @@ class ToolCall:
         """What the next host can say of it. Nothing is done a second time."""
         tool = BY_NAME.get(self.name)
         again, arguments = self.name, self.arguments
-        first = ""
+        first, undone = "", False
         if self._run:
-            again, arguments = "run_show", {"run": self._run}
+            # It is over, or about to be; and it failed where the run itself did.
+            again, arguments = "run_wait", {"run": self._run, "timeout": PATIENCE}
             first = f"The host that ran {self._run} went away; this is what its record holds:\n"
+            if self._promoting is not None:
+                became, undone = self._promoting.cut_off()
+                first = f"{became}{first}"
         elif tool is None or not tool.read_only or self._cancelled:
             return failure(
                 HostError(
@@ -153,7 +196,7 @@ class ToolCall:
             return failure(_no_host(": it went away twice"))
         except QuireError as error:
             return failure(error)
-        return Answer(first + answer.text, answer.images, answer.failed or bool(first))
+        return Answer(first + answer.text, answer.images, answer.failed or undone)
 
 
 def _answer(told: Mapping[str, Any]) -> Answer:

@@ -21,13 +21,22 @@ PARTS = 16  # errors of a group
 DEEP = 8  # errors that came of each other, or groups in groups
 
 Cell = Callable[[str], Any]  # a file's name to its number as a cell, None if it is none
+
+
+class Interrupted(KeyboardInterrupt):
+    """A cell that awaits hears of it as of a cancellation, and is told of as any other."""
+
+
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())
 
 
 def instead(error: BaseException | None, shell: Any) -> dict[str, Any]:
-    """The traceback to keep, if it is another one than was shown."""
+    """What to keep of the error, where it is something else than was shown."""
     cells = getattr(shell.compile, "_filename_map", {})
     with contextlib.suppress(Exception):  # an error may be as broken as anything
+        if isinstance(error, Interrupted):
+            frames = [*_frames(error, cells.get), KeyboardInterrupt.__name__]
+            return {"ename": KeyboardInterrupt.__name__, "evalue": "", "traceback": frames}
         if error is not None and is_untold(error):
             return {"traceback": list(told(error, cells.get))}
     return {}

@@ -301,11 +301,19 @@ class Worker:
         task = self.loop.create_task(coroutine)
         try:
             return self.loop.run_until_complete(task)
-        except KeyboardInterrupt:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
-                return self.loop.run_until_complete(task)
-            raise
+        except KeyboardInterrupt as error:
+            stopped = error
+        # Not in there: what the cell makes of it did not come of where the loop was just then.
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
+            result = self.loop.run_until_complete(task)
+            if isinstance(result.error_in_exec, asyncio.CancelledError):
+                from .raised import Interrupted
+
+                frames = result.error_in_exec.__traceback__
+                result.error_in_exec = Interrupted().with_traceback(frames)
+            return result
+        raise stopped
 
     def _verdict(self, result: Any, interrupted: BaseException | None) -> dict[str, Any]:
         shell = self.shell

@@ -163,6 +163,9 @@ def _tell(ws: Workspace, live: LiveSession, given: Given) -> Told:
     if answer.replaced is not None and answer.replaced.how == "lost":
         step = f'notebook_session(action="restore", session="{given.name}")'
         lines.append(f"to run again what the lost kernel had run: {step}")
+        if back := live.session.way_back():
+            step = f'notebook_session(action="rewind", session="{given.name}", cell="#{back}")'
+            lines.append(f"or, without what ran since, to go back to before #{back}: {step}")
     if not over:
         step = f'notebook_session(action="wait", session="{given.name}")'
         lines.append(f'it goes on by itself; next: {step}, or action="interrupt"')
@@ -188,7 +191,7 @@ def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = live.session.name
     going = ws.engine.promotions.get(name)
     if going is not None:
-        return _promoted(ws, caller, going, given.get("wait"))
+        return texts.above(_replaced(live), _promoted(ws, caller, going, given.get("wait")))
     latest = ws.engine.given.get(name)
     if latest is None:
         lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
@@ -234,6 +237,14 @@ def _rewind(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 def _interrupt(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name = sessions.find(ws, _named(ws, given)).session.name
     running = sessions.interrupt(ws, name)
+    going = ws.engine.promotions.get(name)
+    if not running and going is not None and not going.over:
+        going.call_off()
+        step = f'notebook_session(action="wait", session="{name}")'
+        return Told(
+            f"called off the promotion of session {name}, with its clean run {going.run_id}\n"
+            f"see its end: {step}"
+        )
     said = "interrupted" if running else "nothing was running in"
     return Told(f"{said} session {name}")
 
@@ -266,12 +277,15 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
         return make_task(ws, name, target, _Never(), force=force, begun=begun)
 
     going = ws.engine.promotions[name] = Promotion(name, target, work, force=force)
-    caller.announce(going.run_id)
-    return _promoted(ws, caller, going, given.get("wait"))
+    return texts.above(_replaced(live), _promoted(ws, caller, going, given.get("wait")))
 
 
 def _promoted(ws: Workspace, caller: Caller, going: Promotion, wait: float | None) -> Told:
     seconds = ws.config.answer_within if wait is None else min(wait, LONGEST)
+    if not going.over:
+        caller.announce(going.run_id)
+        again = {"session": going.name, "to": going.target}
+        caller.promotes({**again, "force": True} if going.force else again)
 
     def tell(progress: Progress) -> None:
         caller.progress(progress.done, progress.total, plain(str(progress)))

@@ -172,7 +172,8 @@ def tree(app: App, name: str, as_json: bool) -> None:
     app.json_asked = as_json
     live = find(app.workspace(), name).session
     rows: list[dict[str, Any]] = []
-    for one in live.executions:
+    held = {mark.order for mark in live.marks.held()}
+    for one in (*(e for e in live.left if e.order in held), *live.executions):
         mark = live.marks.get(one.order)
         rows.append(
             {
@@ -255,14 +256,18 @@ def promote(app: App, name: str, target: str, force: bool, as_json: bool) -> int
     from ...verbs.session import find
 
     app.json_asked = as_json
+    live = find(app.workspace(), name).session
+    if not as_json:
+        _say_lost(app, live)
     with calling_off(app.cancelled):
         made = make_task(app.workspace(), name, target, app.cancelled, force=force)
     if as_json:
         emit_json(
             app,
             {
-                "session": find(app.workspace(), name).session.name,
-                "epoch": find(app.workspace(), name).session.epoch,
+                "session": live.name,
+                "epoch": live.epoch,
+                "lost": live.why_lost,
                 "written": str(made.path) if made.path else None,
                 "run_id": made.run_id,
                 "difference": made.difference,
