@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from PIL import Image, ImageChops, ImageDraw, ImageOps, ImageStat
 
 from quire.runs import shrinking
-from quire.runs.events import ResultGlued
+from quire.runs.events import OutputAdded, ResultGlued
 from quire.runs.shrinking import BYTES, PIXELS, Shrinker, Shrunk, dimensions, shrink
 from quire.runs.teller import Limits
 from quire.runs.telling import tell_run
-from runs.made_records import made, shown
+from runs.made_records import made, shown, stream
 
 
 def encoded(image: Image.Image, kind: str) -> str:
@@ -93,38 +93,51 @@ def test_few_colours_stay_crisp_and_many_become_a_photograph() -> None:
     assert shrink("image/png", encoded(photograph, "PNG"), 1_200).mime == "image/jpeg"
 
 
+BEGINNING = "iVBORw0KGgoAAAAN"  # of every PNG
+
+
 @pytest.fixture
 def shrunk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The payloads that were made smaller, in order."""
+    """The pictures that were made smaller, in order."""
     seen: list[str] = []
 
     def noted(mime: str, payload: str, side: int) -> Shrunk:
-        seen.append(payload)
-        return Shrunk(mime, payload.upper(), side, side, (2, 2))
+        seen.append(payload.removeprefix(BEGINNING))
+        return Shrunk(mime, f"small {payload}", side, side, (2, 2))
 
     monkeypatch.setattr(shrinking, "shrink", noted)
     return seen
 
 
+def added(name: str) -> OutputAdded:
+    return OutputAdded("c", shown(image__png=BEGINNING + name))
+
+
+def asked(shrinker: Shrinker, name: str, side: int = 1_200) -> Shrunk:
+    return shrinker("image/png", BEGINNING + name, side)
+
+
 def test_a_picture_is_made_smaller_once_whoever_asks_and_when(shrunk: list[str]) -> None:
     shrinker = Shrinker(1_200, 2)
-    shrinker.ahead("image/png", "early")
-    for payload in ("early", "late", "early", "late"):
-        assert shrinker("image/png", payload, 1_200).payload == payload.upper()
+    shrinker.ahead(added("early"))
+    for name in ("early", "late", "early", "late"):
+        assert asked(shrinker, name).payload == f"small {BEGINNING}{name}"
     shrinker.over()
     assert shrunk == ["early", "late"]
-    assert shrinker("image/png", "early", 600).width == 600
+    assert asked(shrinker, "early", 600).width == 600
 
 
 def test_no_more_pictures_are_begun_ahead_than_are_told_of(shrunk: list[str]) -> None:
     shrinker = Shrinker(1_200, 2)
-    for payload in "abcdef":
-        shrinker.ahead("image/png", payload)
-    for payload in "ab":
-        shrinker("image/png", payload, 1_200)
+    shrinker.ahead(OutputAdded("c", shown(text__plain="no picture")))
+    shrinker.ahead(OutputAdded("c", stream("no display")))
+    for name in "abcdef":
+        shrinker.ahead(added(name))
+    for name in "ab":
+        asked(shrinker, name)
     assert shrunk == ["a", "b"]
     shrinker.over()
-    shrinker.ahead("image/png", "g")
+    shrinker.ahead(added("g"))
     assert shrunk == ["a", "b"]
 
 
@@ -137,8 +150,9 @@ def test_where_no_thread_is_left_it_is_made_when_it_is_asked_for(
     shrinker = Shrinker(1_200, 2)
     with monkeypatch.context() as without:
         without.setattr(threading.Thread, "start", refuse)
-        shrinker.ahead("image/png", "a")
-    assert shrinker("image/png", "a", 1_200).payload == "A"
+        shrinker.ahead(added("a"))
+    assert asked(shrinker, "a").payload == f"small {BEGINNING}a"
+    assert shrunk == ["a"]
 
 
 def bomb(width: int, height: int) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..errors import QuireError
 from ..runs.answering import Answer, AnswerFold
-from ..runs.events import CellSubmitted, Event, OutputAdded
-from ..runs.pictures import raster
+from ..runs.events import CellSubmitted, Event
 from ..runs.shrinking import Shrinker
 
 
@@ -33,8 +32,6 @@ class Given:
     def _follow(self, events: Iterator[Event]) -> None:
         try:
             for event in events:
-                if isinstance(event, OutputAdded):
-                    self._shrink_ahead(event)
                 with self._changed:
                     self._fold.add(event)
                     if isinstance(event, CellSubmitted):
@@ -47,12 +44,6 @@ class Given:
             with self._changed:
                 self.over = True
                 self._changed.notify_all()
-
-    def _shrink_ahead(self, event: OutputAdded) -> None:
-        data = event.output.get("data")
-        found = raster(data) if isinstance(data, Mapping) else None
-        if found is not None:
-            self.shrink.ahead(*found)
 
     def wait(self, timeout: float, seen: int) -> bool:
         """Until all has run, or more cells than `seen` have begun, or time is up; whether over."""

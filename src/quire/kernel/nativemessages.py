@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from ..runs.events import CellError, CellFinished, OutputAdded, OutputsCleared, OutputUpdated
-from .inside.bounds import is_deep, is_large
+from .inside.bounds import DEEPEST, brackets, is_deep_or_many, is_large
 from .protocol import KernelEvent
 
 Message = dict[str, Any]
@@ -24,7 +24,8 @@ class NoMessage(Exception):
 
 
 def read(line: bytes) -> Message:
-    if is_large(line):
+    opened = brackets(line)
+    if is_large(line, opened):
         raise NoMessage("the kernel sent a message that is too large")
     try:
         message = json.loads(line)
@@ -32,7 +33,7 @@ def read(line: bytes) -> Message:
         raise NoMessage(NO_MESSAGE) from None
     if type(message) is not dict or not _is_one(message):
         raise NoMessage(NO_MESSAGE)
-    if message["m"] != "stream" and is_deep(line, message):
+    if opened > DEEPEST and message["m"] != "stream" and is_deep_or_many(message):
         raise NoMessage("the kernel sent a message that is too deep")
     return message
 

@@ -160,7 +160,8 @@ class Wire:
             if self._scanned > LONGEST:
                 self._break(f"the kernel sent a message of more than {LONGEST:,} bytes")
             return []
-        lines = bytes(self._buffer[:end]).split(b"\n")
+        with memoryview(self._buffer) as view:
+            lines = bytes(view[:end]).split(b"\n")
         del self._buffer[: end + 1]
         self._scanned = len(self._buffer)
         out: list[Message] = []

@@ -11,8 +11,12 @@ import binascii
 import contextlib
 import struct
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .events import Event, OutputAdded
+from .pictures import raster
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -70,9 +74,13 @@ class Shrinker:
         self._pool: ThreadPoolExecutor | None = None
         self._made: deque[tuple[str, str, int, Future[Shrunk]]] = deque(maxlen=most)
 
-    def ahead(self, mime: str, payload: str) -> None:
+    def ahead(self, event: Event) -> None:
         """Begin with a picture that will be asked for."""
-        if not self._left:
+        if not self._left or not isinstance(event, OutputAdded):
+            return
+        data = event.output.get("data")
+        found = raster(data) if isinstance(data, Mapping) else None
+        if found is None:
             return
         self._left -= 1
         if self._pool is None:
@@ -80,8 +88,8 @@ class Shrinker:
 
             self._pool = ThreadPoolExecutor(1, "quire-pictures")
         with contextlib.suppress(RuntimeError):  # no thread is left for it: then when it is told of
-            made = self._pool.submit(shrink, mime, payload, self._side)
-            self._made.append((mime, payload, self._side, made))
+            made = self._pool.submit(shrink, *found, self._side)
+            self._made.append((*found, self._side, made))
 
     def over(self) -> None:
         """No more will come. What has begun is finished."""

@@ -8,7 +8,7 @@ written down as it goes, so that it can be told from its journal what was lost w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -306,8 +306,10 @@ def execute(
     *,
     code: str | None = None,
     cell_timeout: float | None = None,
+    ahead: Callable[[Event], object] = bool,
 ) -> Iterator[Event]:
-    """Run cells of the task, or loose code, in the session's kernel."""
+    """Run cells of the task, or loose code, in the session's kernel. `ahead` may begin to work on
+    an event while it is being journaled; nobody is told of it before."""
     live = find(workspace, name)
     approval: Asking | None = None
     if (what is None) == (code is None):
@@ -325,7 +327,7 @@ def execute(
         approval = asking(workspace, live, document)
     # What one session may set aside depends on how many there are.
     live.session.marks.budget = workspace.snapshot_budget
-    return _journaled(live, chosen, cancel, cell_timeout, workspace.asker, approval)
+    return _journaled(live, chosen, cancel, cell_timeout, workspace.asker, approval, ahead)
 
 
 def _journaled(
@@ -335,6 +337,7 @@ def _journaled(
     cell_timeout: float | None,
     asker: Asker,
     approval: Asking | None,
+    ahead: Callable[[Event], object],
 ) -> Iterator[Event]:
     session = live.session
     begun = False
@@ -346,6 +349,7 @@ def _journaled(
         if not begun:  # now the session is ours, and nobody else's call goes on in it
             begun = True
             live.calls.renew(asker, cancel)
+        ahead(event)
         live.journal.append(event)
         yield event
         if isinstance(event, KernelReplaced):

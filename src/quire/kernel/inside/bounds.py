@@ -16,28 +16,30 @@ ITEMS = 100  # and items of a list
 PART = 1 << 20  # characters of a display's text that is kept beside what is too much
 
 
-def is_too_much(line: bytes, message: Any) -> bool:
-    """`line` is how the message is written."""
-    return is_large(line) or is_deep(line, message)
+def is_too_much(size: int, message: Any) -> bool:
+    """`size` is that of the message as it is written."""
+    return size > LONGEST or is_deep_or_many(message)
 
 
-def is_large(line: bytes) -> bool:
-    """Told by how it is written: it need not be read for that."""
+def is_large(line: bytes, opened: int) -> bool:
+    """Told by how it is written, before it is read: `opened` brackets, and what parts values."""
     if len(line) <= MANY:
         return False
-    return len(line) > LONGEST or sum(map(line.count, (b"[", b"{", b","))) > MANY
+    return len(line) > LONGEST or opened + line.count(b",") > MANY
 
 
-def is_deep(line: bytes, message: Any) -> bool:
-    """`line` is how it is written. Looked at level by level: a function that calls itself would be
-    too deep as well."""
-    if line.count(b"[") + line.count(b"{") <= DEEPEST:
-        return False
-    level = [message]
+def brackets(line: bytes) -> int:
+    return line.count(b"[") + line.count(b"{")
+
+
+def is_deep_or_many(message: Any) -> bool:
+    """Looked at level by level: a function that calls itself would be too deep as well."""
+    level, values = [message], 0
     for _ in range(DEEPEST):
+        values += sum(map(len, level))
         level = [inner for one in level for inner in _inside(one)]
-        if not level:
-            return False
+        if not level or values > MANY:
+            return values > MANY
     return True
 
 

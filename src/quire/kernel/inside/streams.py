@@ -73,7 +73,7 @@ class Channel:
                 message["drain"] = True
             line = json.dumps(message, default=_as_json).encode() + b"\n"
             # What is printed comes in pieces.
-            if message["m"] != "stream" and bounds.is_too_much(line, message):
+            if message["m"] != "stream" and bounds.is_too_much(len(line), message):
                 cut = bounds.cut(message, len(line))
                 line = json.dumps(cut, default=_as_json).encode() + b"\n"
             if fd is not None:

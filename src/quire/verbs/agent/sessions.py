@@ -85,15 +85,27 @@ def _exec(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     name, opened = _opened(ws, caller, given)
     live = sessions.find(ws, name)
     what = str(given["cells"]) if "cells" in given else None
+    shrink = _shrinker(ws)
     try:
         events = sessions.execute(
-            ws, name, what, _Never(), code=given.get("code"), cell_timeout=cell_timeout
+            ws,
+            name,
+            what,
+            _Never(),
+            code=given.get("code"),
+            cell_timeout=cell_timeout,
+            ahead=shrink.ahead,
         )
     except QuireError:
         if opened:  # a call that is refused changes nothing
             sessions.close(ws, name)
         raise
-    return texts.above(opened, _begin(ws, caller, live, events, given.get("wait")))
+    return texts.above(opened, _begin(ws, caller, live, events, shrink, given.get("wait")))
+
+
+def _shrinker(ws: Workspace) -> Shrinker:
+    limits = texts.limits(ws)
+    return Shrinker(limits.side, limits.pictures)
 
 
 def _opened(ws: Workspace, caller: Caller, given: dict[str, Any]) -> tuple[str, str]:
@@ -114,11 +126,15 @@ def _opened(ws: Workspace, caller: Caller, given: dict[str, Any]) -> tuple[str, 
 
 
 def _begin(
-    ws: Workspace, caller: Caller, live: LiveSession, events: Iterator[Event], wait: float | None
+    ws: Workspace,
+    caller: Caller,
+    live: LiveSession,
+    events: Iterator[Event],
+    shrink: Shrinker,
+    wait: float | None,
 ) -> Told:
     name = live.session.name
-    limits = texts.limits(ws)
-    given = Given(name, Shrinker(limits.side, limits.pictures))
+    given = Given(name, shrink)
     if live.session.busy:
         next(events)  # refused, with the reason
     ws.engine.given[name] = given
@@ -259,7 +275,7 @@ def _restart(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
 def _restore(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     live = sessions.find(ws, _named(ws, given))
     events = bring_back(ws, live.session.name, _Never())
-    return _begin(ws, caller, live, events, given.get("wait"))
+    return _begin(ws, caller, live, events, _shrinker(ws), given.get("wait"))
 
 
 def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
