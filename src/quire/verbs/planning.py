@@ -114,11 +114,8 @@ def planned(
     source = read(ws, path) if again is None else again.source
     document = source.document
     kept = None if resume is None else _kept_run(ws, source.path, resume, parameters)
-    if kept is not None and (setting.kernel or setting.python or setting.cwd is not None):
-        raise UsageError(
-            "a resumed run goes on in the kernel it had; --kernel, --python and --cwd are set",
-            hint="leave them out, or run the task in full",
-        )
+    if kept is not None:
+        _leaves_the_kernel(setting)
     _may_run(ws, source.path, setting.chain)
     executed = None if output is None else checked(ws.cwd / output, source.path)
     python = setting.python if kept is None else _as_kept(kept)
@@ -171,6 +168,14 @@ def planned(
     resumption = None if kept is None else _resumption(kept, plan, document, from_cell)
     told = tuple(settled.variables)
     return Planned(plan, spec, book, settled.asked, told, executed, kept, resumption)
+
+
+def _leaves_the_kernel(setting: Setting) -> None:
+    if setting.kernel or setting.python or setting.cwd is not None:
+        raise UsageError(
+            "a resumed run goes on in the kernel it had; --kernel, --python and --cwd are set",
+            hint="leave them out, or run the task in full",
+        )
 
 
 def _may_run(ws: Workspace, path: Path, chain: tuple[Path, ...]) -> None:
