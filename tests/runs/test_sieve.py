@@ -292,3 +292,23 @@ def test_a_result_is_noticed_even_if_its_display_is_cut(kept: bool) -> None:
     found = [e for e in events if isinstance(e, ResultGlued)]
     assert found == [ResultGlued("a", "score", "json", "[masked:PASSWORD]")]
     assert (len([e for e in events if isinstance(e, OutputAdded)]) == 1) is kept
+
+
+DISGUISES = ["\x1b[31m"]
+DISGUISES += ["\x1b[3|1m", "\x1b|[31m", "\x1b]8;;x|\x07", "\u200b", "\ufe0f", "\x01|\x02"]
+
+
+@pytest.mark.parametrize("between", DISGUISES)
+@pytest.mark.parametrize("at", [1, 5, len(SECRET) - 1])
+def test_a_disguise_that_comes_in_pieces_hides_no_secret(between: str, at: int) -> None:
+    first, _, second = between.partition("|")
+    middle = (at + len(SECRET)) // 2
+    pieces = ["row\n", f"key {SECRET[:at]}{first}", f"{second}{SECRET[at:middle]}"]
+    pieces.append(f"{SECRET[middle:]} end")
+    events, _ = sieved(*map(text, pieces), CellFinished("a", "ok"), bounds=Bounds())
+    assert streamed(events) == "row\nkey [masked:PASSWORD] end"
+
+
+def test_what_is_coloured_and_no_secret_is_given_out_at_once() -> None:
+    events, _ = sieved(text("\x1b[31mred\x1b[0m, and more."), bounds=Bounds())
+    assert streamed(events) == "\x1b[31mred\x1b[0m, and more."

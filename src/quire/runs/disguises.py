@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from .printed import without_escapes
+from .printed import INVISIBLE, without_escapes
+
+if TYPE_CHECKING:
+    from .masking import Masker
 
 _CONTROL = "\x00-\x07\x0b-\x1f\x7f-\x9f"  # but for tab, new line and backspace
-_UNSEEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-_HIDING = re.compile(f"[{_CONTROL}{_UNSEEN}\b]")
-_NOT_SHOWN = re.compile(f"[{_CONTROL}{_UNSEEN}]")
+_HIDING = re.compile(f"[{_CONTROL}{INVISIBLE}\b]")
+_NOT_SHOWN = re.compile(f"[{_CONTROL}{INVISIBLE}]")
+# An escape sequence that may go on.
+_OPEN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b\n]*|[PX^_][^\x1b\n]*)?\Z")
+_TAIL = 4_096  # characters of a line that are looked at when more of it may come
 
 
 def undisguised(text: str, mask: Callable[[str], str]) -> str:
@@ -43,3 +49,33 @@ def _drawn(text: str) -> str:
         elif out and out[-1] != "\n":
             out.pop()
     return "".join(out)
+
+
+class SeenStream:
+    """A masker for text that comes in pieces, also where a secret is disguised over several. The
+    end of a line is kept back while it may be the beginning of one."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._stream = masker.stream()
+        self._held = ""
+
+    def feed(self, chunk: str) -> str:
+        """What can be given out now."""
+        text = self._held + chunk
+        end = self._certain(text)
+        self._held = text[end:]
+        return undisguised(self._stream.feed(text[:end]), self._masker.mask)
+
+    def flush(self) -> str:
+        text, self._held = self._held, ""
+        return undisguised(self._stream.feed(text) + self._stream.flush(), self._masker.mask)
+
+    def _certain(self, text: str) -> int:
+        begin = max(text.rfind("\n") + 1, len(text) - _TAIL)
+        tail = text[begin:]
+        if not _HIDING.search(tail):
+            return len(text)
+        if _OPEN.search(tail) or any(map(self._masker.may_begin, _views(tail))):
+            return begin
+        return len(text)

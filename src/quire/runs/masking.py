@@ -54,6 +54,7 @@ class Masker:
         self._steps = sum(1 / len(key.text) for key in self._values)  # for one character
         self._encoded = any(key.lead for key in self._keys)
         self._heads = Heads(key for key in self._keys if "\n" not in key.text)
+        self._value_heads = Heads(key for key in self._values if "\n" not in key.text)
         self._long_heads = Heads(key for key in self._keys if "\n" in key.text)
 
     @cached_property
@@ -94,6 +95,15 @@ class Masker:
             else:
                 out[at] = item
         return root[0]
+
+    def may_begin(self, text: str) -> bool:
+        """Whether its end may be the beginning of something to hide; of a shape, from its second
+        letter on: any word may end like the first."""
+
+        def begun(heads: Heads) -> int:
+            return heads.begun(text, 0, lambda _: False)
+
+        return begun(self._value_heads) < len(text) or begun(self._heads) < len(text) - 1
 
     def stream(self) -> StreamMasker:
         """A masker for text that comes in pieces. One for each stream."""

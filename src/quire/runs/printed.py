@@ -24,11 +24,15 @@ _TURNS = re.compile(r"[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # Symbols that have a form as text and one as a picture: a selector behind one says which.
 _SYMBOL = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
 _SYMBOL += "\U0001f000-\U0001faff"
-# What cannot be seen: a text can be hidden in it. Selectors are left where they have something to
-# select from, and joiners where there is something to join, which is never plain ASCII.
+# What cannot be seen: a text can be hidden in it, and it in a text.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# Selectors are left where they have something to select from, and joiners where there is something
+# to join, which is never plain ASCII.
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"[{INVISIBLE}]"
     f"(?<![{_SYMBOL}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))"
     "(?<![^\0-\x7f\u200b-\u200f][\u200c\u200d])"
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .calls import CALLS_MIME
-from .disguises import undisguised
+from .disguises import SeenStream
 from .events import (
     CellError,
     CellFinished,
@@ -24,7 +24,7 @@ from .events import (
     OutputUpdated,
     Warned,
 )
-from .masking import Masker, StreamMasker
+from .masking import Masker
 from .results import glued
 
 RESULTS = 10_000  # named results of one run
@@ -55,7 +55,7 @@ class Spill(Protocol):
 class _Stream:
     """One stream of one cell: the head passes, the rest is counted, the last bit kept."""
 
-    def __init__(self, cell: str, name: str, masker: StreamMasker, bounds: Bounds) -> None:
+    def __init__(self, cell: str, name: str, masker: SeenStream, bounds: Bounds) -> None:
         self.cell = cell
         self.name = name
         self.masker = masker
@@ -169,11 +169,9 @@ class Sieve:
         name = event.output["name"]
         stream = self._streams.get(name)
         if stream is None:
-            masker = self.masker.stream()
+            masker = SeenStream(self.masker)
             stream = self._streams[name] = _Stream(event.cell, name, masker, self.bounds)
-        # What hides a secret is looked for in each piece by itself.
-        safe = undisguised(stream.masker.feed(event.output["text"]), self.masker.mask)
-        text = stream.take(safe, self.spill)
+        text = stream.take(stream.masker.feed(event.output["text"]), self.spill)
         if text:
             yield _stream_event(event.cell, name, text, event.area)
 
