@@ -108,7 +108,24 @@ def test_a_cell_that_another_one_put_there_is_refused(use: Use, task: Path) -> N
     use("ada", "notebook_edit", cell=0, new_source="a = 7")  # tells nothing of the others
     told = use("ada", "notebook_edit", cell=1, new_source="gone = 1")
     assert told.failed
-    assert "cell 1 is another one than was read there" in told.text
+    assert "the cell that was read is now at index 2" in told.text
     assert "| IMPORTANT = 1" in told.text
     assert not use("ada", "notebook_edit", cell=2, new_source="b = 5").failed
     assert sources(task) == ["a = 7\n", "IMPORTANT = 1\n", "b = 5\n", "c = 3\n"]
+
+
+@pytest.mark.parametrize("cell", [1, -2])
+def test_a_place_is_the_one_that_was_shown_whoever_moved_cells(
+    use: Use, task: Path, cell: int
+) -> None:
+    """The answer to an edit tells nothing of the others."""
+    task.write_text("# %%\na = 1\n\n# %%\nb = 1\n\n# %%\nc = 1\n\n# %%\nd = 1\n")
+    last = ids(use("ben", "notebook_read"))[3]
+    use("ada", "notebook_edit", cell=0, insert="before", new_source="x = 1")
+    assert not use("ben", "notebook_edit", cell=last, delete=True).failed
+    told = use("ben", "notebook_edit", cell=cell, new_source="b = 22")
+    if cell == 1:
+        assert told.failed
+        assert "the cell that was read is now at index 2" in told.text
+        assert not use("ben", "notebook_edit", cell=2, new_source="b = 22").failed
+    assert sources(task) == ["x = 1\n", "a = 1\n", "b = 22\n", "c = 1\n"]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...document.edit import UNREAD, Address
+from ...document.edit import UNREAD, Address, Edited, Where
 from ...document.model import Document
 from ...errors import DocumentError
 
@@ -31,6 +31,15 @@ class Known:
 Notebook = tuple[Known, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The cell for `edit`, the id that it must have there, and where the caller knows it to be."""
+
+    cell: Address
+    expect: str | None = None
+    known_at: int | None = None
+
+
 def all_of(document: Document) -> Notebook:
     return tuple(Known(cell.id, cell.title) for cell in document.cells)
 
@@ -44,6 +53,16 @@ def learned(known: Notebook, document: Document, shown: Collection[int]) -> Note
     for place in shown:
         out[place] = now[place]
     return tuple(out)
+
+
+def changed(known: Notebook, at: int, done: Edited, insert: Where | None) -> Notebook:
+    """What the caller knows after an edit of its own, aimed at the cell that it knows at a place.
+    Of the others it was told nothing: they are where it has seen them, whoever moved them since."""
+    if not done.cell_id:
+        return (*known[:at], *known[at + 1 :])
+    new = Known(done.cell_id, done.document.cells[done.index].title)
+    to = at + (insert == "after")
+    return (*known[:to], new, *known[to + (insert is None) :])
 
 
 def _still_there(known: Notebook, now: Notebook) -> Iterator[tuple[int, int]]:
@@ -67,23 +86,23 @@ def _still_there(known: Notebook, now: Notebook) -> Iterator[tuple[int, int]]:
         yield above + read.index(text), above + there.index(text)
 
 
-def aimed(known: Notebook, document: Document, cell: Address) -> tuple[Address, str | None]:
-    """The cell for `edit`, and the id that it must have there."""
+def aimed(known: Notebook, document: Document, cell: Address) -> Aim:
     now = all_of(document)
     place = place_of(cell)
     if place is not None:
         if not -len(known) <= place < len(known):
-            return cell, None
-        return cell, _there(known[place], now, place)
+            return Aim(cell)
+        return Aim(cell, _there(known[place], now, place), place % len(known))
     ids = [one.id for one in known]
     if cell in ids:
         return _by_id(known, now, ids.index(str(cell)))
-    titled = [one for one in known if cell == one.title]
+    titled = [at for at, one in enumerate(known) if cell == one.title]
     if len(titled) == 1:
         places = [at for at, one in enumerate(now) if one.title == cell]
         if len(places) == 1:
-            return places[0], _there(titled[0], now, places[0])
-    return cell, None
+            was = known[titled[0]]
+            return Aim(places[0], _there(was, now, places[0]), titled[0])
+    return Aim(cell)
 
 
 def place_of(cell: Address) -> int | None:
@@ -98,12 +117,12 @@ def _there(was: Known, now: Notebook, place: int) -> str:
     return now[place].id if same else was.id
 
 
-def _by_id(known: Notebook, now: Notebook, at: int) -> tuple[Address, str | None]:
+def _by_id(known: Notebook, now: Notebook, at: int) -> Aim:
     was = known[at]
     read, there = _equal(known, was), _equal(now, was)
     if len(read) == len(there):
         place = there[read.index(at)]
-        return place, now[place].id
+        return Aim(place, now[place].id, at)
     if there:
         raise DocumentError(
             f"{len(read)} cells were equal to {was.id} when they were read, and {len(there)} are "
@@ -111,7 +130,7 @@ def _by_id(known: Notebook, now: Notebook, at: int) -> tuple[Address, str | None
             hint="read the notebook again",
         )
     # It is gone; what stands in its place is shown with the refusal.
-    return (at if at < len(now) else was.id), was.id
+    return Aim(at if at < len(now) else was.id, was.id, at)
 
 
 def _equal(cells: Sequence[Known], to: Known) -> list[int]:

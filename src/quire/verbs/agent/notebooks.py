@@ -197,21 +197,25 @@ def change(
 ) -> Told:
     source = read(ws, inside(ws, path))
     known: Notebook | None = ws.engine.seen.get(caller.name, source.path)
-    address = cell
+    aimed = aim.Aim(cell, expect)
     if expect is None and known is not None:
-        address, expect = aim.aimed(known, source.document, cell)
+        aimed = aim.aimed(known, source.document, cell)
     try:
-        done = edit(ws, path, address, expect=expect, **wish)
+        done = edit(ws, path, aimed.cell, expect=aimed.expect, **wish)
     except DocumentError:
         if known is not None:
             now = read(ws, path).document
-            remember(ws, caller, source.path, aim.learned(known, now, _shown(now, address, expect)))
+            shown = _shown(now, aimed.cell, aimed.expect)
+            remember(ws, caller, source.path, aim.learned(known, now, shown))
         raise
-    after = done.edited.document
+    after, at = done.edited.document, aimed.known_at
     if known is None:
         known = aim.all_of(after)
-    shown = {done.edited.index} if done.edited.cell_id else set()
-    remember(ws, caller, source.path, aim.learned(known, after, shown))
+    elif at is not None:
+        known = aim.changed(known, at, done.edited, wish.get("insert"))
+    else:
+        known = aim.learned(known, after, {done.edited.index} if done.edited.cell_id else ())
+    remember(ws, caller, source.path, known)
     return Told(_told(ws, done))
 
 
