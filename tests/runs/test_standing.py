@@ -47,5 +47,17 @@ def test_steps_with_values_in_them_are_called_as_in_the_template() -> None:
     assert standing(found, template)["filled"] == Standing(1, template.cells[1].id)
 
 
+def test_defaults_that_a_logbook_was_filled_with_stand_nowhere() -> None:
+    template = Document(identified([Cell("markdown", "Hello"), Cell("code", "print('{name}')")]))
+    found = record(code("a"), VALUES, code("filled"), task="t.md")
+    assert places(found, template) == {"a": 0, "filled": 1}
+
+
+def test_a_notebook_of_papermill_that_is_given_nothing() -> None:
+    cells = (Cell("code", "a"), Cell("code", "n = 1", tags=(INJECTED_TAG,)), Cell("code", "b"))
+    found = record(code("a"), VALUES, code("b"), task="t.ipynb")
+    assert places(found, Document(identified(cells))) == {"a": 0, "v": 1, "b": 2}
+
+
 def test_a_task_that_is_another_one_is_not_believed() -> None:
     assert places(record(code("a"), task="t.md"), Document(())) == {"a": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -128,6 +129,40 @@ def test_a_run_that_cannot_go_on_is_run_in_full_as_it_was(
     # Other values are the caller's to say: they may be secrets.
     told = use("notebook_execute", path=ODD, resume=run, parameters={"n": 8})
     assert told.text.endswith("parameters=…)")
+
+
+def test_a_logbook_with_its_defaults_is_mended_too(use: Use, tmp_path: Path) -> None:
+    path = tmp_path / "logbooks" / "templates" / "greet.md"
+    path.write_text(TEMPLATE.replace("name: ...", "name: World"))
+    told = use("notebook_execute", path="greet")
+    edit, again = next_calls(told, "print('mended')")
+    assert not use(edit[0], **edit[1]).failed
+    assert not use(again[0], **again[1]).failed
+    assert 'print("bye {name}")' in path.read_text()
+
+
+def test_places_of_a_notebook_with_values_of_papermill(use: Use, tmp_path: Path) -> None:
+    """Where it was given values they take the place of those."""
+    cells = [
+        {"source": "n = 1", "metadata": {"tags": ["parameters"]}},
+        {"source": "n = 2", "metadata": {"tags": ["injected-parameters"]}},
+        {"source": "print('here', n)", "metadata": {}},
+        {"source": "assert n < 5", "metadata": {}},
+    ]
+    code = {"cell_type": "code", "execution_count": None, "outputs": []}
+    whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
+    whole["cells"] = [{**code, **one, "id": f"c{at}"} for at, one in enumerate(cells)]
+    (tmp_path / "j.ipynb").write_text(json.dumps(whole))
+    told = use("notebook_execute", path="j.ipynb", parameters={"n": 9})
+    assert "cell 3 (" in told.text
+    run = re.findall(r"run (\S+) of", told.text)[0]
+    assert not use("notebook_edit", path="j.ipynb", cell=3, new_source="assert n < 50").failed
+    given = {"path": "j.ipynb", "parameters": {"n": 9}, "resume": run}
+    third = use("notebook_execute", **given, **{"from": 3})
+    assert "3 carried, 1 ok" in third.text, third.text
+    second = use("notebook_execute", **given, **{"from": 2})
+    assert "2 carried, 2 ok" in second.text, second.text
+    assert "| here 9" in second.text
 
 
 def test_a_change_for_this_run_that_fails_is_given_anew(use: Use, tmp_path: Path) -> None:

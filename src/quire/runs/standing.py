@@ -23,16 +23,18 @@ class Standing:
 def standing(record: Record, written: Document | None = None) -> Mapping[str, Standing]:
     """By the ids in the record; without what stands nowhere in the task. `written` is the task as
     it was, where the record alone does not say it: see `needs_the_task`."""
-    given = [one.id for one in record.cells if record.parameters and INJECTED_TAG in one.tags]
-    own = [one.id for one in record.cells if one.id not in given]
+    values = [one.id for one in record.cells if INJECTED_TAG in one.tags]
+    if written is None and not record.parameters:
+        values = []  # then such a cell is one of the task
+    own = [one.id for one in record.cells if one.id not in values]
     if written is None:
         return {id_: Standing(at, id_) for at, id_ in enumerate(own)}
     # A notebook that papermill made has a cell for the values: the run's took its place.
-    earlier = [at for at, one in enumerate(written.cells) if given and INJECTED_TAG in one.tags]
+    earlier = [at for at, one in enumerate(written.cells) if INJECTED_TAG in one.tags]
     places = [at for at in range(len(written.cells)) if at not in earlier]
     if len(places) != len(own):
         return standing(record)
-    pairs = [*zip(own, places, strict=True), *zip(given[:1], earlier[:1], strict=False)]
+    pairs = [*zip(own, places, strict=True), *zip(values[:1], earlier[:1], strict=False)]
     return {id_: Standing(at, written.cells[at].id) for id_, at in pairs}
 
 

@@ -260,6 +260,20 @@ def _in_full(why: str, task: str, parameters: Any) -> UsageError:
     return UsageError(why, hint=f"run the task in full: {command}", calls={command: as_tool(step)})
 
 
+def _place_of(cell: str, document: Document, runs: Document) -> int:
+    """Where a cell of the task stands in what runs: there the values may have a cell more, and a
+    logbook's ids are those of its text with the values in it."""
+    own = [at for at, one in enumerate(runs.cells) if INJECTED_TAG not in one.tags]
+    known = {runs.cells[at].id: at for at in own}
+    if cell in known:
+        return known[cell]
+    place = document.find(cell)
+    if len(document.cells) == len(runs.cells):
+        return place
+    before = sum(INJECTED_TAG not in one.tags for one in document.cells[:place])
+    return own[min(before, len(own) - 1)]
+
+
 def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | None) -> Resume:
     had = kept.record.plan.get("environment") or {}
     if had.get("lock") != plan.environment.get("lock"):
@@ -270,10 +284,5 @@ def _resumption(kept: Kept, plan: Plan, document: Document, from_cell: str | Non
         )
     wanted = None
     if from_cell is not None:
-        cells = plan.document.cells
-        own = [at for at, cell in enumerate(cells) if INJECTED_TAG not in cell.tags]
-        # A logbook's ids are those of its text before parameters are put in their places.
-        known = {cells[at].id: at for at in own}
-        wanted = known.get(from_cell)
-        wanted = own[document.find(from_cell)] if wanted is None else wanted
+        wanted = _place_of(from_cell, document, plan.document)
     return plan_resume(kept, plan.document.cells, wanted)

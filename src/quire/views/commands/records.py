@@ -125,6 +125,7 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
     RUN is an id, a unique beginning of one, or `last`; of a logbook also its record or uuid.
     """
     from ...verbs.runs import find, only
+    from ...verbs.tell import written
 
     app.json_asked = as_json
     found = find(app.workspace(), run)
@@ -166,7 +167,7 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         term.out(term.paint(f"warning: {one_line(warning)}", "yellow"))
     calls = by_cell(record)
     _show_calls(app, calls.get("", []))
-    stands = standing(record)
+    stands = standing(record, written(found))
     for one in record.cells:
         _show_cell(app, stands[one.id].index if one.id in stands else None, one, everything)
         _show_calls(app, calls.get(one.id, []))
