@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quire.runs import masking
+from quire.runs import disguises, masking
 from quire.runs.masking import Masker, Secret, secrets_of
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "masking"
@@ -480,3 +480,8 @@ def test_many_backspaces_take_no_time() -> None:
     began = time.monotonic()
     Masker([Secret("A", "kQ7vZ2xR9tLw4mB8nHc3")]).safe("a" * 300_000 + "\b" * 300_000)
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("char", [*map(chr, range(128)), "\u200b", "\ufe0f", "é", "漢"])
+def test_long_and_short_texts_are_judged_alike(char: str) -> None:
+    assert disguises._may_hide(char) == disguises._may_hide("a" * disguises.LONG + char)

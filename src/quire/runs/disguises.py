@@ -15,15 +15,23 @@ if TYPE_CHECKING:
 _CONTROL = "\x00-\x07\x0b-\x1f\x7f-\x9f"  # but for tab, new line and backspace
 _HIDING = re.compile(f"[{_CONTROL}{INVISIBLE}\b]")
 _NOT_SHOWN = re.compile(f"[{_CONTROL}{INVISIBLE}]")
+_ASCII = tuple(char for char in map(chr, range(128)) if _HIDING.match(char))
+LONG = 500  # characters
 # An escape sequence that may go on.
 _OPEN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b\n]*|[PX^_][^\x1b\n]*)?\Z")
 _TAIL = 4_096  # characters of a line that are looked at when more of it may come
 
 
+def _may_hide(text: str) -> bool:
+    if len(text) > LONG and text.isascii():  # a stream of megabytes: one by one is far quicker
+        return any(char in text for char in _ASCII)
+    return _HIDING.search(text) is not None
+
+
 def undisguised(text: str, mask: Callable[[str], str]) -> str:
     """A text that is masked as it is, masked also as it is seen. It keeps what is in it of colours
     and the like unless they hid something."""
-    if not _HIDING.search(text):
+    if not _may_hide(text):
         return text
     for view in _views(text):
         masked = mask(view)
@@ -74,7 +82,7 @@ class SeenStream:
     def _certain(self, text: str) -> int:
         begin = max(text.rfind("\n") + 1, len(text) - _TAIL)
         tail = text[begin:]
-        if not _HIDING.search(tail):
+        if not _may_hide(tail):
             return len(text)
         if _OPEN.search(tail) or any(map(self._masker.may_begin, _views(tail))):
             return begin
