@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin
 
 from ..errors import Refused, ToolError
 from . import charsets
-from .addresses import Lookup, Target, resolve, shown, target
+from .addresses import Lookup, Target, resolve, target
 
 REDIRECTS = 5
 TICK = 0.1
@@ -56,7 +56,7 @@ def fetch(
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise _failed(url, error, deadline, called_off) from error
         url = _next(url, moved)
-    raise Refused(f"{shown(url)} leads on more than {REDIRECTS} times")
+    raise Refused(f"{url} leads on more than {REDIRECTS} times")
 
 
 def _next(url: str, moved: str) -> str:
@@ -64,7 +64,7 @@ def _next(url: str, moved: str) -> str:
     try:
         return urljoin(url, quote(moved.strip().encode("latin-1"), safe=string.punctuation))
     except ValueError as error:
-        raise ToolError(f"{shown(url)} leads to what is no URL: {error}") from None
+        raise ToolError(f"{url} leads to what is no URL: {error}") from None
 
 
 def _asked(connection: http.client.HTTPConnection, found: Target) -> http.client.HTTPResponse:
@@ -138,14 +138,14 @@ def _cut_off(
 
 def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
     if answer.status != 200:
-        raise ToolError(f"{shown(url)} answered {answer.status} {answer.reason}")
+        raise ToolError(f"{url} answered {answer.status} {answer.reason}")
     if answer.getheader("Content-Encoding", "identity").lower() != "identity":
-        raise ToolError(f"{shown(url)} answered in an encoding that was not asked for")
+        raise ToolError(f"{url} answered in an encoding that was not asked for")
     kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
     kind, unnamed = kind or "text/plain", not kind
     readable = kind.startswith("text/") or kind.endswith(("json", "xml"))
     if not readable:
-        raise ToolError(f"{shown(url)} is {kind}, not a text", hint="fetch it in Python")
+        raise ToolError(f"{url} is {kind}, not a text", hint="fetch it in Python")
     parts: list[bytes] = []
     size = 0
     while size <= limit and (data := answer.read1(1 << 16)):
@@ -158,7 +158,7 @@ def _page(answer: http.client.HTTPResponse, url: str, limit: int) -> Page:
         kind = "text/html"
     text = data.decode(_charset(answer, data, kind), "replace").removeprefix("\ufeff")
     if "\0" in text[:_HEAD]:
-        raise ToolError(f"{shown(url)} is not a text", hint="fetch it in Python")
+        raise ToolError(f"{url} is not a text", hint="fetch it in Python")
     return Page(url, kind, text, cut=size > limit)
 
 
@@ -185,5 +185,5 @@ def _failed(
     if called_off():
         return ToolError("called off")
     if time.monotonic() >= deadline:
-        return ToolError(f"{shown(url)} took too long", hint="seconds under [tools] is the limit")
-    return ToolError(f"{shown(url)}: {error}", hint="check the address")
+        return ToolError(f"{url} took too long", hint="seconds under [tools] is the limit")
+    return ToolError(f"{url}: {error}", hint="check the address")

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from ..config import Tools
 from ..errors import QuireError, Refused, ToolError
-from .addresses import PORTS, Lookup, parsed, resolve, shown, target
+from .addresses import PORTS, Lookup, parsed, resolve, target
 from .command import bounded_run, run_command
 from .fetch import Page, fetch
 from .files import whole
@@ -121,7 +121,7 @@ class Web:
             title, text = json.loads(done or b"")
         except ValueError:
             raise ToolError(
-                f"{shown(page.url)} could not be read within {seconds:g} s",
+                f"{page.url} could not be read within {seconds:g} s",
                 hint="fetch it in Python",
             ) from None
         return title, text

@@ -87,7 +87,7 @@ def make_shell() -> Any:
             try:
                 with tracebacks.remembering(self.InteractiveTB):
                     base.showtraceback(self, *args, **kwargs)
-            except BaseException:
+            except BaseException:  # such as of an error whose own text cannot be had
                 if error is None:
                     raise
                 self._showtraceback(*raised.at_least(error, self))

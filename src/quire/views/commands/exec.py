@@ -85,21 +85,7 @@ def follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
         if isinstance(event, KernelReplaced):
             replaced = {"epoch": event.epoch, "reason": event.reason}
         elif isinstance(event, CellSubmitted):
-            told.append(
-                {
-                    "id": event.cell,
-                    "index": event.index,
-                    "order": event.order,
-                    "title": event.title,
-                    "status": "running",
-                    "duration": None,
-                    "outputs": [],
-                    "results": {},
-                    "tool_calls": [],
-                    "notes": [],
-                    "error": None,
-                }
-            )
+            told.append(_begun(event))
         elif isinstance(event, Warned):
             warnings.append(event.message)
         elif isinstance(event, Asked) and event.kind == "approval":
@@ -144,6 +130,22 @@ def follow(app: App, name: str, events: Iterator[Event], as_json: bool) -> int:
     if app.cancelled.is_set():
         return 130
     return {"ok": 0, "cancelled": 130, "paused": 3}.get(worst, 1)
+
+
+def _begun(event: CellSubmitted) -> dict[str, Any]:
+    return {
+        "id": event.cell,
+        "index": event.index,
+        "order": event.order,
+        "title": event.title,
+        "status": "running",
+        "duration": None,
+        "outputs": [],
+        "results": {},
+        "tool_calls": [],
+        "notes": [],
+        "error": None,
+    }
 
 
 def _show(app: App, event: Event, told: list[dict[str, Any]]) -> None:
