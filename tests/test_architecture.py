@@ -45,6 +45,8 @@ HEAVY = {
     "starlette",
     "uvicorn",
     "PIL",
+    "lxml",
+    "trafilatura",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 

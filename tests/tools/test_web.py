@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -12,8 +13,7 @@ import pytest
 from quire.config import Tools
 from quire.errors import Refused, ToolError
 from quire.tools.addresses import is_public, target
-from quire.tools.fetch import Page, fetch
-from quire.tools.pagetext import page_text
+from quire.tools.fetch import answer, fetch
 from quire.tools.web import Web
 from web_server import Server
 
@@ -122,24 +122,46 @@ def test_a_page_becomes_text(tmp_path: Path, server: Server) -> None:
     (found,) = tools.extract({"urls": [url]})["results"]
     assert (found["url"], found["title"], found["error"]) == (url, "A page", None)
     text = found["content"]
-    assert text.startswith("# Top")
     assert f"One **two** & [three]({server.url}/y?z=1)." in text
     assert "- first" in text
     assert "  - inner" in text
-    assert "```\n  x = 1\n  y = 2\n```" in text
+    assert "x = 1\n  y = 2" in text
     assert "| a | b" in text
     for gone in ("menu", "steal", "p {}"):
         assert gone not in text
     assert server.headers[0]["Host"] == f"127.0.0.1:{server.port}"
 
 
-def test_a_broken_page_is_read_all_the_same() -> None:
-    title, text = page_text(
-        "<title>x<p>a<b>b</p></i><li>c</zzz>" + "<div>" * 5_000 + "deep", "http://x/"
-    )
-    assert "deep" in text
-    assert "a**b**" in text
-    assert title == "x"
+@pytest.mark.parametrize(
+    ("html", "title", "text"),
+    [
+        ("<title>T</title><h1>Sheets</h1><p>of paper</p>", "T", "# Sheets\n\nof paper"),
+        ("<p>" + "<div>" * 100 + "deep", "", "deep"),
+        ("<title>x<p>a<b>b</p></i><li>c</zzz>", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_short_and_broken_pages(server: Server, html: str, title: str, text: str) -> None:
+    found = asked(server, server.page("/a", html))
+    assert (found["title"], text in found["text"]) == (title, True)
+
+
+def test_without_a_library_a_page_says_how_to_set_it_up(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    told = asked(server, server.page("/a", PAGE))
+    assert "not set up" in told["error"]
+    assert "trafilatura" in told["hint"]
+    assert "extract_command" in told["hint"]
+    assert asked(server, server.page("/b", "plain", "text/plain"))["text"] == "plain"
+
+
+def asked(server: Server, url: str) -> dict[str, Any]:
+    """In this process, what the worker does in its own."""
+    private = [f"127.0.0.1:{server.port}"]
+    request = {"url": url, "private": private, "limit": 100_000, "seconds": 20.0, "read": True}
+    return answer(request)
 
 
 def test_several_pages_of_which_one_fails(tmp_path: Path, server: Server) -> None:
@@ -159,15 +181,11 @@ def test_a_long_page_is_cut(tmp_path: Path, server: Server) -> None:
     assert found["content"].endswith("end")
 
 
-def test_a_long_page_says_how_much_of_it_is_missing(tmp_path: Path, server: Server) -> None:
-    url = server.page("/a", "<p>" + "x" * 50_000 + "</p>end")
-    tools = web(tmp_path, private_hosts=("127.0.0.1",))
-    (found,) = tools.extract({"urls": [url], "char_limit": 1_000})["results"]
-    assert found["content"].count("[quire:") == 1
-    assert "[quire: 49,005 characters were cut here]" in found["content"]
+def test_a_page_over_the_limit_says_so(tmp_path: Path, server: Server) -> None:
+    url = server.page("/a", "<p>" + "word " * 10_000 + "</p>end")
     tools = web(tmp_path, private_hosts=("127.0.0.1",), page_limit=40_000)
     (found,) = tools.extract({"urls": [url], "char_limit": 50_000})["results"]
-    assert found["content"].endswith("x\n[quire: only 40,000 bytes of the page were read]")
+    assert found["content"].endswith("word\n[quire: only 40,000 bytes of the page were read]")
 
 
 def test_another_service_reads_the_page(tmp_path: Path, server: Server) -> None:
@@ -243,30 +261,55 @@ def test_a_private_port_is_not_another_one() -> None:
             target("http://[::1]:8080/", [named], lambda *_: ["::1"])
 
 
-def test_a_wait_without_end_can_be_declared(server: Server) -> None:
-    page = server.page("/a", "there", "text/plain")
-    assert get(server, page, seconds=float("inf")) == "there"
+def get(server: Server, url: str, **more: Any) -> str:
+    private = (f"127.0.0.1:{server.port}", "private.example")
+    return str(fetch(url, private, **{"limit": 10_000, "seconds": 20.0, **more})["text"])
+
+
+def test_a_wait_without_end_can_be_declared(tmp_path: Path, server: Server) -> None:
+    url = server.page("/a", "there", "text/plain")
+    tools = web(tmp_path, private_hosts=("127.0.0.1",), seconds=float("inf"))
+    assert tools.extract({"urls": [url]})["results"][0]["content"] == "there"
 
 
 def test_a_name_is_looked_up_once(server: Server) -> None:
     """A name that answers differently the second time gains nothing."""
     server.page("/", "reached", "text/plain")
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
-    page = fetch(
-        f"http://rebinding.example:{server.port}/",
-        private=("rebinding.example",),
-        limit=100,
-        seconds=20,
-        called_off=never,
-        lookup=lambda *_: next(answers),
+    url = f"http://private.example:{server.port}/"
+    assert get(server, url, lookup=lambda *_: next(answers)) == "reached"
+    assert server.headers[0]["Host"] == f"private.example:{server.port}"
+
+
+def test_the_next_address_is_tried(server: Server) -> None:
+    server.page("/", "reached", "text/plain")
+    both = ["127.0.0.2", "127.0.0.1"]  # the server is at the second one
+    assert (
+        get(server, f"http://private.example:{server.port}/", lookup=lambda *_: both) == "reached"
     )
-    assert page.text == "reached"
-    assert server.headers[0]["Host"] == f"rebinding.example:{server.port}"
 
 
-def get(server: Server, url: str, **more: Any) -> str:
-    given: dict[str, Any] = {"limit": 10_000, "seconds": 20.0, "called_off": never, **more}
-    return fetch(url, private=(f"127.0.0.1:{server.port}",), **given).text
+def test_a_certificate_is_that_of_the_name_and_not_of_the_address(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ssl
+
+    told: list[Any] = []
+
+    def wrapped(self: Any, sock: Any, **more: Any) -> Any:
+        told.append((more["server_hostname"], self.check_hostname, self.verify_mode))
+        raise ssl.SSLError("far enough")
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", wrapped)
+    url = f"https://private.example:{server.port}/"
+    with pytest.raises(ToolError, match="far enough"):
+        get(server, url, lookup=lambda *_: ["127.0.0.1"])
+    assert told == [("private.example", True, ssl.CERT_REQUIRED)]
+
+
+def test_no_proxy_is_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    assert get(server, server.page("/a", "there", "text/plain")) == "there"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +340,7 @@ def test_the_encoding_of_a_page(server: Server, data: bytes, kind: str) -> None:
 
 
 def test_a_page_that_does_not_say_what_it_is(server: Server) -> None:
-    def page(body: bytes) -> Page:
+    def page(body: bytes) -> Any:
         def answer(request: BaseHTTPRequestHandler) -> None:
             request.send_response(200)
             request.send_header("Content-Length", str(len(body)))
@@ -305,11 +348,10 @@ def test_a_page_that_does_not_say_what_it_is(server: Server) -> None:
             request.wfile.write(body)
 
         server.pages["/a"] = answer
-        given: dict[str, Any] = {"limit": 10_000, "seconds": 20.0, "called_off": never}
-        return fetch(f"{server.url}/a", private=("127.0.0.1",), **given)
+        return fetch(f"{server.url}/a", ["127.0.0.1"], 10_000, 20.0)["kind"]
 
-    assert page(b"\n<!DOCTYPE html><p>x").kind == "text/html"
-    assert page(b"a < b").kind == "text/plain"
+    assert page(b"\n<!DOCTYPE html><p>x") == "text/html"
+    assert page(b"a < b") == "text/plain"
     with pytest.raises(ToolError, match="is not a text"):
         page(b"\x7fELF\0\0")
 
@@ -322,26 +364,6 @@ def test_redirects_that_are_badly_written(server: Server) -> None:
     assert server.asked[-1] == "/caf%C3%A9%20x?y=%20"
     with pytest.raises(ToolError, match="no URL"):
         get(server, server.moved("/bad", "http://[::1"))
-
-
-def test_the_next_address_is_tried(server: Server) -> None:
-    server.page("/", "reached", "text/plain")
-    page = fetch(
-        f"http://two.example:{server.port}/",
-        private=("two.example",),
-        limit=100,
-        seconds=20,
-        called_off=never,
-        lookup=lambda *_: ["127.0.0.2", "127.0.0.1"],  # the server is at the second one
-    )
-    assert page.text == "reached"
-
-
-def test_a_page_that_takes_for_ever_to_read_is_given_up(tmp_path: Path, server: Server) -> None:
-    url = server.page("/a", "<![CDATA[" * 500_000)
-    tools = web(tmp_path, private_hosts=("127.0.0.1",), seconds=1.0)
-    with pytest.raises(ToolError, match="could not be read within 1 s"):
-        tools.extract({"urls": [url]})
 
 
 def test_redirects_are_judged_again(server: Server) -> None:
@@ -394,11 +416,13 @@ def endless(first: bytes) -> Any:
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half",
     ],
 )
-def test_a_server_that_never_ends_is_left(server: Server, first: bytes) -> None:
+def test_a_server_that_never_ends_is_left(tmp_path: Path, server: Server, first: bytes) -> None:
     server.pages["/slow"] = endless(first)
+    tools = web(tmp_path, private_hosts=("127.0.0.1",), seconds=0.5)
     with pytest.raises(ToolError, match="took too long"):
-        get(server, f"{server.url}/slow", seconds=0.3)
+        tools.extract({"urls": [f"{server.url}/slow"]})
     gone = threading.Event()
     gone.set()
+    tools = web(tmp_path, gone.is_set, private_hosts=("127.0.0.1",))
     with pytest.raises(ToolError, match="called off"):
-        get(server, f"{server.url}/slow", called_off=gone.is_set)
+        tools.extract({"urls": [f"{server.url}/slow"]})

@@ -6,8 +6,6 @@ import contextlib
 import os
 import select
 import shlex
-import signal
-import subprocess
 import tempfile
 import time
 from collections import deque
@@ -231,46 +229,3 @@ class Kept:
         if not self.omitted:
             return (bytes(self.head) + tail).decode("utf-8", "replace")
         return f"{head}\n[quire: {self.omitted:,} bytes were cut here]\n{end}"
-
-
-def bounded_run(
-    argv: Sequence[str],
-    asked: bytes,
-    fd: int | None,
-    seconds: float,
-    limit: int,
-    called_off: Callable[[], bool],
-) -> bytes | None:
-    """What one of our own programs says to what it is asked; None where it took too long.
-    `fd`, if any, is handed to it."""
-    with open(os.memfd_create("asked"), "w+b") as request:  # a pipe would have to be filled
-        request.write(asked)
-        request.seek(0)
-        process = subprocess.Popen(
-            argv,
-            env={"PATH": os.defpath, "PYTHONUTF8": "1"},
-            stdin=request,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=() if fd is None else (fd,),
-            start_new_session=True,
-        )
-    assert process.stdout is not None
-    deadline = time.monotonic() + seconds
-    parts: list[bytes] = []
-    size = 0
-    try:
-        while time.monotonic() < deadline and not called_off() and size <= limit:
-            if not _ready(process.stdout.fileno()):
-                continue
-            data = os.read(process.stdout.fileno(), 1 << 16)
-            if not data:
-                return b"".join(parts)
-            parts.append(data)
-            size += len(data)
-        return None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.stdout.close()
-        process.wait()

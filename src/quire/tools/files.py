@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
 
 from ..errors import Refused, ToolError
 from . import policy
@@ -19,11 +17,9 @@ from .places import Places, Spot
 
 SCANNED = 200_000_000  # bytes of a file whose lines are counted
 DIFF_LINES = 200
-DIFF_COMPARED = 800  # lines that are compared at a time
-DIFF_TEXT = 200_000  # characters, and
-DIFF_CLOSE = 100  # replacements of which that may be
-AROUND = 2  # lines that are shown around each
-_PLACE = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
+DIFF_WIDTH = 2_000  # characters of each
+DIFF_COMPARED = 800  # lines that are compared with each other
+AROUND = 2  # lines that are shown around each change
 _BLOCK = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
@@ -44,8 +40,24 @@ def read_file(
                 f"{spot.path} has {size:,} bytes; files up to {SCANNED:,} are read",
                 hint="open it in Python and read the part that matters",
             )
-        blocks = _blocks(fd, spot.path, seconds, called_off)
-        text, kept, total, cut = _lines(blocks, offset, lines, limit)
+        deadline = time.monotonic() + seconds
+
+        def check() -> None:
+            if called_off():
+                raise ToolError("called off")
+            if time.monotonic() > deadline:
+                raise ToolError(
+                    f"reading {spot.path} took longer than {seconds:g} s", hint="open it in Python"
+                )
+            if file.tell() > SCANNED:
+                raise ToolError(f"{spot.path} grows while it is read", hint="read it in Python")
+
+        with open(fd, "rb", closefd=False) as file:
+            check()
+            if b"\0" in file.read(8192):
+                raise ToolError(f"{spot.path} is not a text file", hint="open it in Python")
+            file.seek(0)
+            text, kept, total, cut = _lines(file, offset, lines, limit, check)
     more = offset + kept <= total
     return {
         "path": spot.path,
@@ -59,62 +71,41 @@ def read_file(
     }
 
 
-def _blocks(fd: int, path: str, seconds: float, called_off: Callable[[], bool]) -> Iterator[bytes]:
-    deadline = time.monotonic() + seconds
-    scanned = 0
-    while block := os.read(fd, _BLOCK):
-        if called_off():
-            raise ToolError("called off")
-        if time.monotonic() > deadline:
-            raise ToolError(
-                f"reading {path} took longer than {seconds:g} s", hint="open it in Python"
-            )
-        if not scanned and b"\0" in block[:8192]:
-            raise ToolError(f"{path} is not a text file", hint="open it in Python")
-        scanned += len(block)
-        if scanned > SCANNED:
-            raise ToolError(f"{path} grows while it is read", hint="read it in Python")
-        yield block
-
-
 def _lines(
-    blocks: Iterable[bytes], offset: int, wanted: int, limit: int
+    file: BinaryIO, offset: int, wanted: int, limit: int, check: Callable[[], object]
 ) -> tuple[str, int, int, bool]:
-    """The text of the lines, how many they are, how many there are, and whether one is cut."""
-    number, kept, size = 1, 0, 0
-    parts: list[bytes] = []
-    whole_parts = 0  # of those, how many belong to lines that have ended
-    full = cut = open_line = False
-    last = b""
-    for block in blocks:
-        at = 0  # what of it has been looked at line by line
-        has_some = number < offset + wanted and number + block.count(b"\n") >= offset
-        for piece in block.splitlines(keepends=True) if has_some and not full else ():
-            inside = offset <= number < offset + wanted
-            if full or number >= offset + wanted:
-                break
-            if inside:
-                room = limit - size
-                if len(piece) > room and kept > open_line:
-                    # Lines are given whole, but for one that is too long itself.
-                    full, kept = True, kept - open_line
-                    del parts[whole_parts:]
-                else:
-                    parts.append(piece[:room])
-                    size += len(parts[-1])
-                    full = cut = len(piece) > room
-                    kept += not open_line
-            ended = piece.endswith(b"\n")
-            whole_parts = len(parts) if ended else whole_parts
-            open_line = inside and not ended
-            number += ended
-            at += len(piece)
-        if at < len(block):  # the rest is only counted, which is quick
-            number += block.count(b"\n", at)
-            open_line = False
+    """The text of the wanted lines, how many they are, how many there are, and whether one was cut.
+    The others are only counted, block by block."""
+    number, last = 1, b""  # of the line that is read next; the last byte so far
+    while number < offset and (block := file.read(_BLOCK)):
+        check()
+        ends = block.count(b"\n")
         last = block[-1:]
-    total = number - 1 if last == b"\n" else number if last else 0
-    return b"".join(parts).decode("utf-8", "replace"), kept, total, cut
+        if number + ends < offset:
+            number += ends
+            continue
+        start = 0
+        for _ in range(offset - number):
+            start = block.index(b"\n", start) + 1
+        file.seek(start - len(block), os.SEEK_CUR)
+        number, last = offset, b"\n"
+    parts: list[bytes] = []
+    room = limit
+    while number >= offset and len(parts) < wanted and room >= 0:
+        line = file.readline(room + 1)
+        if not line or (len(line) > room and parts):
+            file.seek(
+                -len(line), os.SEEK_CUR
+            )  # lines are given whole, but for one that is too long
+            break
+        parts.append(line[:room])
+        room -= len(line)
+        number, last = number + line.endswith(b"\n"), line[-1:]
+    while block := file.read(_BLOCK):
+        check()
+        number, last = number + block.count(b"\n"), block[-1:]
+    total = number if last not in (b"", b"\n") else number - 1
+    return b"".join(parts).decode("utf-8", "replace"), len(parts), total, room < 0
 
 
 def write_file(places: Places, given: Mapping[str, Any], limit: int, umask: int) -> dict[str, Any]:
@@ -189,41 +180,32 @@ def _whole_text(spot: Spot, limit: int) -> str:
 
 
 def _diff(before: str, old: str, new: str, path: str) -> str:
-    """Where the replacements are is known: only what is around each is compared."""
+    """A unified diff. Where the replacements are is known: only what is around them is compared."""
     name = os.path.basename(path)
     rows = [f"--- {name}", f"+++ {name}"]
-    counted = done = line = moved = told = 0
-    total, start = before.count(old), before.find(old)
-    while start >= 0 and len(rows) <= DIFF_LINES:
-        begin = max(done, _back(before, start))
-        done, start, found = _close(before, old, start)
-        told += found
-        was = before[begin:done]
-        now = was.replace(old, new)
-        line += before.count("\n", counted, begin)
-        counted = begin
-        rows += _hunks(was, now, line, line + moved)
-        moved += now.count("\n") - was.count("\n")
-    if len(rows) > DIFF_LINES:
-        rows = [*rows[:DIFF_LINES], f"… {len(rows) - DIFF_LINES:,} more lines"]
-    if told < total:
-        rows.append(f"… {total - told:,} more replacements")
-    return "\n".join(row[:2000] for row in rows)
+    line = moved = done = 0
+    left, start = before.count(old), before.find(old)
+    while start >= 0 and len(rows) < DIFF_LINES:
+        begin = max(done, _line_before(before, start))
+        line += before.count("\n", done, begin)
+        done = begin
+        while True:  # those close behind it are in the same hunk
+            done = _line_after(before, start + len(old))
+            start = before.find(old, start + len(old))
+            if not 0 <= start < done:
+                break
+        text = before[begin:done]
+        left -= text.count(old)
+        was, now = text.splitlines(), text.replace(old, new).splitlines()
+        rows.append(f"@@ -{line + 1},{len(was)} +{line + moved + 1},{len(now)} @@")
+        rows += _compared(was, now)
+        line += text.count("\n")
+        moved += len(now) - len(was)
+    rows += [f"… {left:,} more replacements"] if left else []
+    return "\n".join(row[:DIFF_WIDTH] for row in rows)
 
 
-def _close(text: str, old: str, start: int) -> tuple[int, int, int]:
-    """Where what is around an occurrence ends, with those close behind it; where the next one is;
-    and how many are in it."""
-    begin, found = start, 0
-    while True:
-        end = start + len(old)
-        stop, start, found = _on(text, end), text.find(old, end), found + 1
-        if not 0 <= start < stop or found == DIFF_CLOSE or stop - begin > DIFF_TEXT:
-            return (stop if start < 0 else min(stop, start)), start, found
-
-
-def _back(text: str, at: int) -> int:
-    """The beginning of the line, and of those before it that are shown with it."""
+def _line_before(text: str, at: int) -> int:
     for _ in range(AROUND + 1):
         at = text.rfind("\n", 0, at)
         if at < 0:
@@ -231,7 +213,7 @@ def _back(text: str, at: int) -> int:
     return at + 1
 
 
-def _on(text: str, at: int) -> int:
+def _line_after(text: str, at: int) -> int:
     for _ in range(AROUND + 1):
         at = text.find("\n", at) + 1
         if not at:
@@ -239,23 +221,20 @@ def _on(text: str, at: int) -> int:
     return at
 
 
-def _hunks(before: str, after: str, line: int, new_line: int) -> Iterator[str]:
-    """As a diff has them, for texts that begin after that many lines."""
-    large = len(before) + len(after) > 3 * DIFF_TEXT
-    was, now = before[: 2 * DIFF_TEXT].splitlines(), after[: 2 * DIFF_TEXT].splitlines()
-    if large or len(was) + len(now) > DIFF_COMPARED:
-        # Comparing takes the cube of that where many lines are like each other.
-        yield f"@@ -{line + 1},{len(was)} +{new_line + 1},{len(now)} @@"
-        for sign, lines in (("-", was), ("+", now)):
-            yield from (sign + text for text in lines[: DIFF_LINES // 2])
-            if large or len(lines) > DIFF_LINES // 2:
+def _compared(was: list[str], now: list[str]) -> Iterator[str]:
+    # The time grows with the cube of their number where many lines are like each other.
+    large = len(was) + len(now) > DIFF_COMPARED
+    changes = [("replace", 0, len(was), 0, len(now))]
+    if not large:
+        changes = difflib.SequenceMatcher(None, was, now).get_opcodes()
+    for change, first, last, new_first, new_last in changes:
+        if change == "equal":
+            yield from (f" {text}" for text in was[first:last])
+            continue
+        for sign, texts in (("-", was[first:last]), ("+", now[new_first:new_last])):
+            yield from (sign + text for text in texts[: DIFF_LINES // 2])
+            if len(texts) > DIFF_LINES // 2:
                 yield "… more of it"
-        return
-    for row in islice(difflib.unified_diff(was, now, lineterm="", n=AROUND), 2, None):
-        if at := _PLACE.match(row):
-            first, second = int(at[1]) + line, int(at[3]) + new_line
-            row = f"@@ -{first}{at[2]} +{second}{at[4]} @@"
-        yield row
 
 
 @contextlib.contextmanager

@@ -1,8 +1,9 @@
-"""Which files a cell may name, and the way there.
+"""Which files a cell may name.
 
-A path is walked from the folder of a root, one name at a time, and each step is taken from the
-folder before it: what somebody puts in the place of a name in the meantime is not followed. Links
-are read by us and stay within the roots, or are refused.
+A path is resolved to its real one first, links and `..` included, and that must lie in one of the
+roots and hold no protected name. Its folder is then opened, and the kernel's own name for what was
+opened (/proc/self/fd) must be that same path: whoever puts a link in the place of a folder in
+between is refused. From there on everything happens relative to the open folder.
 """
 
 from __future__ import annotations
@@ -11,52 +12,70 @@ import contextlib
 import errno
 import os
 import stat
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from ..errors import ConfigError, Refused, ToolError
 
-# Compared in small letters with each name on the way. What holds keys, and what git and Quire keep
-# for themselves: whoever may write there decides what others run.
-PROTECTED = (
-    ".git",
-    ".quire",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".env",
-    ".env.*",
-    ".envrc",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    ".npmrc",
-    ".git-credentials",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.kdbx",
-    "*.ppk",
-)
-# Shown to people on purpose.
+SECRET, READ_ONLY = "neither read nor written", "read only"
+# Compared in lower case with the names below a root; "a/b" is a name in a folder.
+PROTECTED = {
+    # Keys and passwords, and what git and Quire keep for themselves.
+    ".git": SECRET,
+    ".quire": SECRET,
+    ".ssh": SECRET,
+    ".gnupg": SECRET,
+    ".aws": SECRET,
+    ".env": SECRET,
+    ".env.*": SECRET,
+    ".envrc": SECRET,
+    ".netrc": SECRET,
+    ".pgpass": SECRET,
+    ".pypirc": SECRET,
+    ".npmrc": SECRET,
+    ".git-credentials": SECRET,
+    "id_rsa": SECRET,
+    "id_dsa": SECRET,
+    "id_ecdsa": SECRET,
+    "id_ed25519": SECRET,
+    "*.pem": SECRET,
+    "*.key": SECRET,
+    "*.p12": SECRET,
+    "*.pfx": SECRET,
+    "*.jks": SECRET,
+    "*.kdbx": SECRET,
+    "*.ppk": SECRET,
+    # Decides what cells may do, whose records are trusted, and what git, agents, editors and CI
+    # run. `policy.py` keeps the table of Quire in a pyproject.toml.
+    "quire.toml": READ_ONLY,
+    ".quire-keys": READ_ONLY,
+    ".gitattributes": READ_ONLY,
+    ".gitmodules": READ_ONLY,
+    ".githooks": READ_ONLY,
+    ".husky": READ_ONLY,
+    ".pre-commit-config.yaml": READ_ONLY,
+    ".mcp.json": READ_ONLY,
+    ".agents": READ_ONLY,
+    ".claude": READ_ONLY,
+    ".codex": READ_ONLY,
+    ".cursor": READ_ONLY,
+    ".gemini": READ_ONLY,
+    ".hermes": READ_ONLY,
+    ".opencode": READ_ONLY,
+    "opencode.json": READ_ONLY,
+    "opencode.jsonc": READ_ONLY,
+    ".vscode": READ_ONLY,
+    ".github/workflows": READ_ONLY,
+    ".gitea/workflows": READ_ONLY,
+    ".forgejo/workflows": READ_ONLY,
+    ".gitlab-ci.yml": READ_ONLY,
+}
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
-# What the policy itself is read from: it may be looked at.
-POLICY_FILES = ("quire.toml",)
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_FOLDER = (errno.ELOOP, errno.ENOTDIR)
-_LONGEST = 4096
-_LINKS = 40
-_DEEPEST = 256
+_LONGEST = 4096  # bytes of a path
+_DEEPEST = 256  # folders below a root
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +101,7 @@ class Spot:
 
 
 def opened(spot: Spot) -> int:
-    """A descriptor of the folder that a place is; of a file the one that it is in."""
+    """A descriptor of the folder at this place; for a file, of the folder that it is in."""
     if spot.status is None:
         raise ToolError(f"there is no {spot.path}", hint="check the path")
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -99,220 +118,170 @@ class Places:
         protected: Iterable[str] = (),
         closed: Iterable[str] = (),
     ) -> None:
-        """The first root is the workspace. `closed` are folders that nothing reaches, wherever
-        they lie."""
+        """`roots` are folders and whether they may be written; the first is the workspace. `closed`
+        are folders that nothing reaches, wherever they are."""
         given = list(roots)
-        self.roots: list[Root] = []
-        self.missing: list[str] = []
-        for path, writable in given:
-            root = _root(path, writable)
-            if root is None:
-                self.missing.append(path)
-            else:
-                self.roots.append(root)
-        own = tuple(name.lower() for name in protected)
-        self.protected = (*PROTECTED, *own)
+        found = [(path, _root(path, writable)) for path, writable in given]
+        self.roots = [root for _, root in found if root is not None]
+        self.missing = [path for path, root in found if root is None]
+        own = {name.lower(): SECRET for name in protected}
+        self.protected = {**PROTECTED, **own}
         self.harmless = tuple(
             name for name in HARMLESS if not any(fnmatchcase(name, one) for one in own)
         )
         self.closed = tuple(os.path.realpath(path) for path in closed)
         for root in self.roots:
-            self._may_be_open(root, given[0][0])
+            self._check_root(root, given[0][0])
 
-    def _may_be_open(self, root: Root, workspace: str) -> None:
-        """The names on the way to a root are not walked, so they are looked at here; those that
-        the workspace has above it too are no secret of anybody."""
+    def _check_root(self, root: Root, workspace: str) -> None:
+        """A root is not opened where it is, or lies in, a protected folder; folders that the
+        workspace lies in too do not count."""
         for path, known in (
             (root.path, os.path.abspath(workspace)),
             (root.real, os.path.realpath(workspace)),
         ):
             if path == known:
                 continue
-            above = len(Path(os.path.commonpath([path, known])).parts)
-            for name in Path(path).parts[above:] or (Path(path).name,):
-                if self.forbids(name, root.real, write=False):
-                    raise ConfigError(
-                        f"the root {root.path} cannot be opened: {name} is protected",
-                        hint="name another folder in read_roots or write_roots under [tools]",
-                    )
+            above = os.path.commonpath([path, known])
+            names = _parts(path[len(above) :]) or _parts(path)[-1:]
+            if name := self.forbidden(names, root.real, write=False):
+                raise ConfigError(
+                    f"the root {root.path} cannot be opened: {name} is protected",
+                    hint="name another folder in read_roots or write_roots under [tools]",
+                )
 
     @contextlib.contextmanager
     def at(
         self, path: object, cwd: object, *, write: bool = False, make: int | None = None
     ) -> Iterator[Spot]:
-        """The place a cell means by a path. `make`: with the folders on the way, of this mode."""
-        text = _checked(path)
+        """The place that a cell means by a path. `make`: missing folders on the way are made, with
+        this mode."""
+        said = _checked(path)
         base = _checked(cwd)
         if not os.path.isabs(base):
             raise ToolError("the folder of the cell is not known", hint="give an absolute path")
-        walk = _Walk(self, os.path.join(base, text), text, write=write, make=make)
+        spelled = os.path.normpath(os.path.join(base, said))
         try:
-            yield walk.go()
-        finally:
-            walk.close()
-
-    def root_of(self, parts: list[str], *, write: bool) -> tuple[Root, int] | None:
-        """The deepest root these names begin with, and how many of them are its own."""
-        found: tuple[Root, int] | None = None
-        for root in self.roots:
-            if write and not root.writable:
-                continue
-            for spelled in {root.path, root.real}:
-                own = [part for part in spelled.split("/") if part]
-                if parts[: len(own)] == own and (found is None or len(own) > found[1]):
-                    found = root, len(own)
-        return found
-
-    def forbids(self, name: str, path: str, *, write: bool) -> bool:
-        low = name.lower()
-        if write and low in POLICY_FILES:
-            return True
-        if low not in self.harmless and any(
-            fnmatchcase(low, pattern) for pattern in self.protected
-        ):
-            return True
-        return any(path == one or path.startswith(f"{one}/") for one in self.closed)
-
-
-class _Walk:
-    def __init__(
-        self, places: Places, path: str, said: str, *, write: bool, make: int | None
-    ) -> None:
-        self.places, self.said, self.write, self.make = places, said, write, make
-        self.todo = deque(part for part in path.split("/") if part not in ("", "."))
-        self.links = 0
-        self.folders: list[int] = []
-        self.names: list[str] = []
-        self.root: Root | None = None
-
-    def close(self) -> None:
-        for fd in self.folders:
-            os.close(fd)
-        self.folders = []
-
-    def go(self) -> Spot:
-        self._enter_root()
-        while self.todo:
-            if len(self.folders) > _DEEPEST:
-                raise ToolError(f"{self.said} lies too deep", hint="use fewer folders")
-            name = self.todo.popleft()
-            if name == "..":
-                self._up()
-                continue
-            self._look_at(name)
-            status = self._status(name)
-            if status is not None and stat.S_ISLNK(status.st_mode):
-                self._follow(name)
-            elif not self.todo:
-                return Spot(self.folders[-1], name, self._real(name), status)
-            else:
-                self._down(name, status)
-        # The path ended in a folder that was walked into, or is the root itself.
-        fd = self.folders[-1]
-        return Spot(fd, ".", self._real(), os.fstat(fd))
-
-    def _enter_root(self) -> None:
-        found = self.places.root_of(list(self.todo), write=self.write)
+            real = os.path.realpath(os.path.join(base, said))
+        except RecursionError:
+            raise _too_many_links(said) from None
+        found = self._below(real, write=write)
         if found is None:
-            raise self._outside()
-        root, own = found
-        for _ in range(own):
-            self.todo.popleft()
-        self.close()
-        self.names, self.root = [], root
-        try:
-            fd = os.open(root.real, _FOLDER)
-        except OSError as error:
-            raise ToolError(
-                f"{root.path} cannot be opened: {error.strerror}", hint="it may have gone"
-            ) from error
-        self.folders.append(fd)
-        status = os.fstat(fd)
-        if (status.st_dev, status.st_ino) != root.identity:
-            raise Refused(f"{root.path} is not the folder it was when the run began")
-
-    def _up(self) -> None:
-        if self.names:
-            os.close(self.folders.pop())
-            self.names.pop()
-            return
-        assert self.root is not None
-        above = [part for part in self.root.real.split("/") if part][:-1]
-        self._start_over([*above, *self.todo])
-
-    def _start_over(self, parts: list[str]) -> None:
-        self._count()
-        self.todo = deque(part for part in parts if part not in ("", "."))
-        self._enter_root()
-
-    def _count(self) -> None:
-        self.links += 1
-        if self.links > _LINKS:
-            raise ToolError(f"{self.said} leads through too many links", hint="name its target")
-
-    def _look_at(self, name: str) -> None:
-        if len(os.fsencode(name)) > 255:
-            raise ToolError(f"{self.said} has a name that is too long", hint="shorten it")
-        if self.places.forbids(name, self._real(name), write=self.write):
+            raise self._outside(said, write=write)
+        root, names = found
+        if len(names) > _DEEPEST:
+            raise ToolError(f"{said} lies too deep", hint="use fewer folders")
+        # The name of a link counts as much as the name of what it leads to.
+        _, own = self._below(spelled, write=False) or (None, [])
+        name = self.forbidden(names, real, write=write) or self.forbidden(own, real, write=write)
+        if name:
             raise Refused(
-                f"{self.said}: {name} is protected",
-                hint="file tools never touch keys, .env, .git, .quire, or the policy itself",
+                f"{said}: {name} is protected",
+                hint="file tools do not touch keys, .env, .git or .quire, and do not write what"
+                " decides what others run",
             )
-
-    def _status(self, name: str) -> os.stat_result | None:
+        folders, last = (names[:-1], names[-1]) if names else ([], ".")
+        fd = _folder(root, folders, said, make)
         try:
-            return os.stat(name, dir_fd=self.folders[-1], follow_symlinks=False)
-        except FileNotFoundError:
+            status = _status(fd, last, said)
+            yield Spot(fd, last, real, status)
+        finally:
+            os.close(fd)
+
+    def _below(self, path: str, *, write: bool) -> tuple[Root, list[str]] | None:
+        """The deepest root that a path is in, and the names from there on."""
+        found = [
+            (root, path[len(spelled) :])
+            for root in self.roots
+            if root.writable or not write
+            for spelled in (root.path, root.real)
+            if _is_in(path, spelled)
+        ]
+        if not found:
             return None
-        except OSError as error:
-            raise ToolError(f"{self.said}: {error.strerror}", hint="check the path") from error
+        root, rest = min(found, key=lambda one: len(one[1]))
+        return root, _parts(rest)
 
-    def _follow(self, name: str) -> None:
-        self._count()
-        try:
-            target = os.readlink(name, dir_fd=self.folders[-1])
-        except OSError as error:
-            raise self._changed() from error
-        if target.startswith("/"):
-            self._start_over([*target.split("/"), *self.todo])
-        else:
-            self.todo.extendleft(
-                part for part in reversed(target.split("/")) if part not in ("", ".")
-            )
+    def forbidden(self, names: Sequence[str], path: str, *, write: bool) -> str:
+        """Which of these names, one below the other, is protected; empty if none is."""
+        low = [name.lower() for name in names]
+        for at, name in enumerate(low):
+            if name in self.harmless:
+                continue
+            for pattern, kind in self.protected.items():
+                wanted = pattern.split("/")
+                there = low[at : at + len(wanted)]
+                if (
+                    (write or kind is SECRET)
+                    and len(there) == len(wanted)
+                    and all(map(fnmatchcase, there, wanted))
+                ):
+                    return "/".join(names[at : at + len(wanted)])
+        return next((os.path.basename(one) for one in self.closed if _is_in(path, one)), "")
 
-    def _down(self, name: str, status: os.stat_result | None) -> None:
-        if status is None and self.make is None:
-            raise ToolError(f"there is no {self.said}", hint="check the path")
-        try:
-            if status is None and self.make is not None:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, self.make, dir_fd=self.folders[-1])
-            fd = os.open(name, _FOLDER, dir_fd=self.folders[-1])
-        except OSError as error:
-            if error.errno in _NO_FOLDER and status and _is_folder(status):
-                raise self._changed() from error
-            why = "is not a folder" if error.errno in _NO_FOLDER else error.strerror
-            raise ToolError(f"{self.said}: {name} {why}", hint="check the path") from error
-        self.folders.append(fd)
-        self.names.append(name)
-
-    def _real(self, *names: str) -> str:
-        assert self.root is not None
-        return "/".join((self.root.real.rstrip("/"), *self.names, *names)) or "/"
-
-    def _changed(self) -> Refused:
-        return Refused(f"{self.said} changed while it was looked at")
-
-    def _outside(self) -> Refused:
-        key = "write_roots" if self.write else "read_roots"
-        more = [root.path for root in self.places.roots[1:] if root.writable or not self.write]
+    def _outside(self, said: str, *, write: bool) -> Refused:
+        key = "write_roots" if write else "read_roots"
+        more = [root.path for root in self.roots[1:] if root.writable or not write]
         opened = f"the workspace is open, and {', '.join(more)}" if more else ""
-        gone = f"; there is no folder {', '.join(self.places.missing)}"
+        gone = f"; there is no folder {', '.join(self.missing)}"
         return Refused(
-            f"{self.said} is outside of what this task may {'write' if self.write else 'read'}",
+            f"{said} is outside of what this task may {'write' if write else 'read'}",
             hint=f"{opened or 'only the workspace is open'}; {key} under [tools] opens more"
-            f"{gone if self.places.missing else ''}",
+            f"{gone if self.missing else ''}",
         )
+
+
+def _folder(root: Root, names: Sequence[str], said: str, make: int | None) -> int:
+    """A descriptor of the folder of these names below a root."""
+    with contextlib.ExitStack() as opened_here:
+
+        def step(path: str, folder: int | None = None) -> int:
+            fd = os.open(path, _FOLDER, dir_fd=folder)
+            opened_here.callback(os.close, fd)
+            return fd
+
+        try:
+            here = step(root.real)
+            _expect(here, root.real, said)
+            status = os.fstat(here)
+            if (status.st_dev, status.st_ino) != root.identity:
+                raise Refused(f"{root.path} is not the folder it was when the run began")
+            path = os.path.join(root.real, *names)
+            if make is None:
+                here = step(path)
+            for name in names if make is not None else ():
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, make, dir_fd=here)
+                here = step(name, here)
+        except FileNotFoundError:
+            raise ToolError(f"there is no {said}", hint="check the path") from None
+        except OSError as error:
+            no_folder = error.errno in (errno.ENOTDIR, errno.ELOOP)
+            why = "a name on the way is not a folder" if no_folder else error.strerror
+            raise ToolError(f"{said}: {why}", hint="check the path") from error
+        _expect(here, path, said)
+        return os.dup(here)
+
+
+def _expect(fd: int, path: str, said: str) -> None:
+    if os.readlink(f"/proc/self/fd/{fd}") != path:
+        raise Refused(f"{said} changed while it was looked at")
+
+
+def _status(folder: int, name: str, said: str) -> os.stat_result | None:
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ToolError(f"{said}: {error.strerror}", hint="check the path") from error
+    if stat.S_ISLNK(status.st_mode):
+        raise _too_many_links(said)
+    return status
+
+
+def _too_many_links(said: str) -> Refused:
+    return Refused(f"{said} leads over too many links, or changed while it was looked at")
 
 
 def _root(path: str, writable: bool) -> Root | None:
@@ -326,8 +295,12 @@ def _root(path: str, writable: bool) -> Root | None:
     return Root(os.path.abspath(path), real, (status.st_dev, status.st_ino), writable)
 
 
-def _is_folder(status: os.stat_result) -> bool:
-    return stat.S_ISDIR(status.st_mode)
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
 
 
 def _checked(path: object) -> str:

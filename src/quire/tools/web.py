@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..config import Tools
 from ..errors import QuireError, Refused, ToolError
+from . import worker
 from .addresses import PORTS, Lookup, parsed, resolve, target
-from .command import bounded_run, run_command
-from .fetch import Page, fetch
+from .command import run_command
 from .files import whole
-from .pagetext import cut
 
-READER = Path(__file__).with_name("pagetext.py")
 PAGES = 10
 PAGE_CHARACTERS = 15_000
 LONG = 1_000  # characters of what a command says of its failure
@@ -46,19 +41,19 @@ class Web:
         if settings.search_command:
             said = self._command(settings.search_command, "query", query, str(limit))
         elif settings.search_url:
-            said = self._endpoint(_search_address(settings.search_url, query))
+            said = self._endpoint(_search_address(settings.search_url, query), read=False)
         else:
             raise ToolError(
                 "no search is set up in this workspace",
                 hint='set search_url = "http://127.0.0.1:8888", the address of a SearXNG, or'
                 " search_command under [tools]",
             )
-        if said.cut:
+        if said["cut"]:
             raise ToolError(
                 f"the search answered with more than {settings.page_limit:,} bytes",
                 hint="page_limit under [tools] is the limit",
             )
-        return {"query": query, "results": _results(said.text)[:limit]}
+        return {"query": query, "results": _results(said["text"])[:limit]}
 
     def extract(self, given: Mapping[str, Any]) -> dict[str, Any]:
         urls = given.get("urls")
@@ -92,54 +87,36 @@ class Web:
         elif settings.extract_url:
             page = self._endpoint(_filled(settings.extract_url, "url", address))
         else:
-            page = fetch(
-                address,
-                private=settings.private_hosts,
-                limit=settings.page_limit,
-                seconds=settings.seconds,
-                called_off=self.called_off,
-                lookup=self.lookup,
-            )
-        title, text = self._read(page, most) if "html" in page.kind else ("", cut(page.text, most))
-        if page.cut:
+            page = self._fetched(address, settings.private_hosts)
+        text = _cut(page["text"], most)
+        if page["cut"]:
             text += f"\n[quire: only {settings.page_limit:,} bytes of the page were read]"
-        return title, text
+        return page["title"], text
 
-    def _read(self, page: Page, most: int) -> tuple[str, str]:
-        """The title and the text of a page, in a process that ends when it takes too long."""
-        request = {"html": page.text, "url": page.url, "limit": most, "parent": os.getpid()}
-        seconds = self.settings.seconds
-        done = bounded_run(
-            [sys.executable, "-I", "-S", str(READER)],
-            json.dumps(request).encode(),
-            None,
-            seconds,
-            most * 12 + 100_000,  # JSON writes one character in up to twelve
-            self.called_off,
-        )
-        try:
-            title, text = json.loads(done or b"")
-        except ValueError:
-            raise ToolError(
-                f"{page.url} could not be read within {seconds:g} s",
-                hint="fetch it in Python",
-            ) from None
-        return title, text
-
-    def _endpoint(self, address: str) -> Page:
+    def _endpoint(self, address: str, *, read: bool = True) -> dict[str, Any]:
         """What the workspace itself names may be anywhere; where it leads to may not."""
         parts = urlsplit(address)
         host = f"{parts.hostname}:{parts.port or PORTS.get(parts.scheme)}"
-        return fetch(
-            address,
-            private=(*self.settings.private_hosts, host),
-            limit=self.settings.page_limit,
-            seconds=self.settings.seconds,
-            called_off=self.called_off,
-            lookup=self.lookup,
-        )
+        return self._fetched(address, (*self.settings.private_hosts, host), read=read)
 
-    def _command(self, template: str, name: str, value: str, limit: str = "") -> Page:
+    def _fetched(
+        self, address: str, private: Sequence[str], *, read: bool = True
+    ) -> dict[str, Any]:
+        """`read`: HTML as Markdown."""
+        seconds = self.settings.seconds
+        request = {
+            "url": address,
+            "private": private,
+            "limit": self.settings.page_limit,
+            "seconds": seconds,
+            "read": read,
+        }
+        page = worker.ask("quire.tools.fetch", request, seconds, self.called_off)
+        if page is None:
+            raise ToolError(f"{address} took too long", hint="seconds under [tools] is the limit")
+        return page
+
+    def _command(self, template: str, name: str, value: str, limit: str = "") -> dict[str, Any]:
         """Each word of the template is one argument, whatever is put into it: no shell."""
         # What begins with a dash would be an option of the command.
         value = f" {value}" if value.startswith("-") else value
@@ -163,7 +140,7 @@ class Web:
             if len(told) > LONG:  # its first word may be half of one
                 told = told.split(maxsplit=1)[-1]
             raise ToolError(f"{words[0]}: {why}", hint=told)
-        return Page("", "text/plain", done["output"], done["truncated"])
+        return {"title": "", "text": done["output"], "cut": done["truncated"]}
 
 
 def _search_address(address: str, query: str) -> str:
@@ -205,3 +182,12 @@ def _result(one: Mapping[str, Any]) -> dict[str, str]:
         key: next((str(one[name]) for name in known if one.get(name)), "")[: _RESULT[key]]
         for key, known in names.items()
     }
+
+
+def _cut(text: str, limit: int) -> str:
+    """Head and tail, and how much is missing between them."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 3 // 4, limit // 4
+    end = len(text) - tail
+    return f"{text[:head]}\n[quire: {end - head:,} characters were cut here]\n{text[end:]}"
