@@ -137,7 +137,8 @@ def test_a_page_becomes_text(tmp_path: Path, server: Server) -> None:
     [
         ("<title>T</title><h1>Sheets</h1><p>of paper</p>", "T", "# Sheets\n\nof paper"),
         ("<p>" + "<div>" * 100 + "deep", "", "deep"),
-        ("<title>x<p>a<b>b</p></i><li>c</zzz>", "", ""),
+        ("<title>x</title><p>a<b>b</p></i><li>c</zzz>", "x", "b"),
+        ("<!-- nothing -->", "", ""),
         ("", "", ""),
     ],
 )
@@ -185,7 +186,8 @@ def test_a_page_over_the_limit_says_so(tmp_path: Path, server: Server) -> None:
     url = server.page("/a", "<p>" + "word " * 10_000 + "</p>end")
     tools = web(tmp_path, private_hosts=("127.0.0.1",), page_limit=40_000)
     (found,) = tools.extract({"urls": [url], "char_limit": 50_000})["results"]
-    assert found["content"].endswith("word\n[quire: only 40,000 bytes of the page were read]")
+    assert found["content"].startswith("word word")
+    assert found["content"].endswith("\n[quire: only 40,000 bytes of the page were read]")
 
 
 def test_another_service_reads_the_page(tmp_path: Path, server: Server) -> None:

@@ -42,7 +42,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
 def fetch(
     url: str, private: Sequence[str], limit: int, seconds: float, lookup: Lookup = resolve
 ) -> dict[str, Any]:
-    """`text` and `kind` of a page, where it was in the end, and whether it was `cut` at the limit."""
+    """`text` and `kind` of a page, its `url` in the end, and whether it was `cut` at the limit."""
     import ssl
 
     import httpx2

@@ -224,9 +224,8 @@ def _line_after(text: str, at: int) -> int:
 def _compared(was: list[str], now: list[str]) -> Iterator[str]:
     # The time grows with the cube of their number where many lines are like each other.
     large = len(was) + len(now) > DIFF_COMPARED
-    changes = [("replace", 0, len(was), 0, len(now))]
-    if not large:
-        changes = difflib.SequenceMatcher(None, was, now).get_opcodes()
+    known = [("replace", 0, len(was), 0, len(now))]
+    changes = known if large else difflib.SequenceMatcher(None, was, now).get_opcodes()
     for change, first, last, new_first, new_last in changes:
         if change == "equal":
             yield from (f" {text}" for text in was[first:last])

@@ -163,7 +163,7 @@ class Places:
         spelled = os.path.normpath(os.path.join(base, said))
         try:
             real = os.path.realpath(os.path.join(base, said))
-        except RecursionError:
+        except (OSError, RecursionError):  # a link became a folder while it was read
             raise _too_many_links(said) from None
         found = self._below(real, write=write)
         if found is None:
@@ -249,10 +249,11 @@ def _folder(root: Root, names: Sequence[str], said: str, make: int | None) -> in
             path = os.path.join(root.real, *names)
             if make is None:
                 here = step(path)
-            for name in names if make is not None else ():
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, make, dir_fd=here)
-                here = step(name, here)
+            else:
+                for name in names:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, make, dir_fd=here)
+                    here = step(name, here)
         except FileNotFoundError:
             raise ToolError(f"there is no {said}", hint="check the path") from None
         except OSError as error:
