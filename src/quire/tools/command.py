@@ -8,7 +8,6 @@ import select
 import shlex
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -193,9 +192,8 @@ class Kept:
 
     def __init__(self, limit: int) -> None:
         self.half = max(1, limit // 2)
-        self.head = bytearray()
-        self.tail: deque[bytes] = deque()
-        self.size = self.omitted = 0
+        self.head, self.tail = bytearray(), bytearray()
+        self.omitted = 0
 
     def read(self, fd: int) -> None:
         """What is there now."""
@@ -205,27 +203,20 @@ class Kept:
                 data = os.read(fd, 1 << 16)
                 if not data:
                     return
-                self.add(data)
+                room = self.half - len(self.head)
+                self.head += data[:room]
+                self.tail += data[room:]
+                self._cut(self.half + (1 << 20))  # not for each piece: the rest is moved
 
-    def add(self, data: bytes) -> None:
-        room = self.half - len(self.head)
-        self.head += data[:room]
-        if rest := data[max(0, room) :]:
-            self.tail.append(rest)
-            self.size += len(rest)
-        while self.tail and self.size - len(self.tail[0]) >= self.half:
-            gone = len(self.tail.popleft())
-            self.size -= gone
-            self.omitted += gone
+    def _cut(self, most: int) -> None:
+        if len(self.tail) > most:
+            cut = len(self.tail) - self.half
+            self.omitted += cut
+            del self.tail[:cut]
 
     def text(self) -> str:
-        tail = b"".join(self.tail)
-        cut = max(0, len(tail) - self.half)
-        self.omitted += cut
-        head, end = (
-            bytes(self.head).decode("utf-8", "replace"),
-            tail[cut:].decode("utf-8", "replace"),
-        )
+        self._cut(self.half)
         if not self.omitted:
-            return (bytes(self.head) + tail).decode("utf-8", "replace")
+            return (self.head + self.tail).decode("utf-8", "replace")
+        head, end = (part.decode("utf-8", "replace") for part in (self.head, self.tail))
         return f"{head}\n[quire: {self.omitted:,} bytes were cut here]\n{end}"

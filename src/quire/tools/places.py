@@ -19,58 +19,22 @@ from fnmatch import fnmatchcase
 from ..errors import ConfigError, Refused, ToolError
 
 SECRET, READ_ONLY = "neither read nor written", "read only"
-# Compared in lower case with the names below a root; "a/b" is a name in a folder.
-PROTECTED = {
-    # Keys and passwords, and what git and Quire keep for themselves.
-    ".git": SECRET,
-    ".quire": SECRET,
-    ".ssh": SECRET,
-    ".gnupg": SECRET,
-    ".aws": SECRET,
-    ".env": SECRET,
-    ".env.*": SECRET,
-    ".envrc": SECRET,
-    ".netrc": SECRET,
-    ".pgpass": SECRET,
-    ".pypirc": SECRET,
-    ".npmrc": SECRET,
-    ".git-credentials": SECRET,
-    "id_rsa": SECRET,
-    "id_dsa": SECRET,
-    "id_ecdsa": SECRET,
-    "id_ed25519": SECRET,
-    "*.pem": SECRET,
-    "*.key": SECRET,
-    "*.p12": SECRET,
-    "*.pfx": SECRET,
-    "*.jks": SECRET,
-    "*.kdbx": SECRET,
-    "*.ppk": SECRET,
-    # Decides what cells may do, whose records are trusted, and what git, agents, editors and CI
-    # run. `policy.py` keeps the table of Quire in a pyproject.toml.
-    "quire.toml": READ_ONLY,
-    ".quire-keys": READ_ONLY,
-    ".gitattributes": READ_ONLY,
-    ".gitmodules": READ_ONLY,
-    ".githooks": READ_ONLY,
-    ".husky": READ_ONLY,
-    ".pre-commit-config.yaml": READ_ONLY,
-    ".mcp.json": READ_ONLY,
-    ".agents": READ_ONLY,
-    ".claude": READ_ONLY,
-    ".codex": READ_ONLY,
-    ".cursor": READ_ONLY,
-    ".gemini": READ_ONLY,
-    ".hermes": READ_ONLY,
-    ".opencode": READ_ONLY,
-    "opencode.json": READ_ONLY,
-    "opencode.jsonc": READ_ONLY,
-    ".vscode": READ_ONLY,
-    ".github/workflows": READ_ONLY,
-    ".gitea/workflows": READ_ONLY,
-    ".forgejo/workflows": READ_ONLY,
-    ".gitlab-ci.yml": READ_ONLY,
+# Compared in lower case with the names below a root; "a/b" is a name in a folder. Secret is what
+# holds keys and passwords, and what git and Quire keep for themselves. Read only is what decides
+# what cells may do, whose records are trusted, and what git, agents, editors and CI run; the table
+# of Quire in a pyproject.toml is kept by `policy.py`.
+_TABLE = {
+    SECRET: """
+        .git .quire .ssh .gnupg .aws .env .env.* .envrc .netrc .pgpass .pypirc .npmrc
+        .git-credentials id_rsa id_dsa id_ecdsa id_ed25519
+        *.pem *.key *.p12 *.pfx *.jks *.kdbx *.ppk""",
+    READ_ONLY: """
+        quire.toml .quire-keys .gitattributes .gitmodules .githooks .husky .pre-commit-config.yaml
+        .mcp.json .agents .claude .codex .cursor .gemini .hermes .opencode opencode.json
+        opencode.jsonc .vscode
+        .github/workflows .gitea/workflows .forgejo/workflows .gitlab-ci.yml""",
 }
+PROTECTED = {name: kind for kind, names in _TABLE.items() for name in names.split()}
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -204,19 +168,12 @@ class Places:
 
     def forbidden(self, names: Sequence[str], path: str, *, write: bool) -> str:
         """Which of these names, one below the other, is protected; empty if none is."""
-        low = [name.lower() for name in names]
-        for at, name in enumerate(low):
-            if name in self.harmless:
-                continue
-            for pattern, kind in self.protected.items():
-                wanted = pattern.split("/")
-                there = low[at : at + len(wanted)]
-                if (
-                    (write or kind is SECRET)
-                    and len(there) == len(wanted)
-                    and all(map(fnmatchcase, there, wanted))
-                ):
-                    return "/".join(names[at : at + len(wanted)])
+        for at, name in enumerate(names):
+            here = "/".join(names[at : at + 2]).lower()
+            for pattern, kind in self.protected.items() if name.lower() not in self.harmless else ():
+                what = here if "/" in pattern else name.lower()
+                if (write or kind is SECRET) and fnmatchcase(what, pattern):
+                    return "/".join(names[at : at + 1 + pattern.count("/")])
         return next((os.path.basename(one) for one in self.closed if _is_in(path, one)), "")
 
     def _outside(self, said: str, *, write: bool) -> Refused:
