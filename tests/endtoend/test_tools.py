@@ -149,18 +149,26 @@ def test_a_cell_cannot_say_what_it_called(desk: Desk) -> None:
 
 def test_arguments_notes_and_questions_are_masked(desk: Desk) -> None:
     policy(desk, 'terminal = "allow"')
-    desk.env = {**desk.env, "DEPLOY_TOKEN": "s3cr3t-s3cr3t-s3cr3t"}
+    looks_like_one = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    desk.env = {
+        **desk.env,
+        "DEPLOY_TOKEN": "s3cr3t-s3cr3t-s3cr3t",
+        "NOTE": looks_like_one[:40],
+        "PLAIN": "shown",
+    }
     record = desk.ran(
         ALL,
         "import os\nt = os.environ['DEPLOY_TOKEN']\n"
         "write_file('a.txt', 'x' * 295 + t); note(t); ask(t, [t, 'b'], default='b')\n"
         "assert read_file('a.txt').text.endswith(t)\n"
-        "print(terminal('env').output.count('DEPLOY_TOKEN'))\n"
+        "env = terminal('env').output\n"
+        "print([name in env for name in ('DEPLOY_TOKEN', 'NOTE', 'PLAIN')])\n"
+        "print(terminal('echo ' + t + '; cat a.txt').output[-20:])\n"
         "read_file(t)",
     )
     assert record.error is not None
     assert record.error.name == "ToolFailed"
-    assert shown(record) == "0\n", "commands do not get what is secret"
+    assert shown(record) == "[False, False, True]\n[masked:DEPLOY_TOKEN]\n", "one rule for all"
     folder = desk.workspace().runs.find(record.run_id)
     for path in folder.path.iterdir():
         assert "s3cr3t" not in path.read_text(errors="replace"), path.name

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import ConfigError, QuireError
 from ..kernel.protocol import KernelSpec
-from ..runs.secrets import secrets_of, variants
+from ..runs.masking import Masker, secrets_of
 from ..store import keys
 from ..tools.places import Places
 from ..tools.toolbox import Toolbox
@@ -37,10 +37,11 @@ def toolbox(workspace: Workspace, spec: KernelSpec, told: tuple[str, ...]) -> To
 
 
 def without_secrets(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """The variables that tell no secret: not by themselves, and not that of another one either."""
+    """The variables in which masking would hide nothing: commands get what records may show."""
     patterns = tuple(names)
-    found = {secret.value for secret in secrets_of(env, patterns)}
-    shown = {one.key for value in found if len(value) >= _TELLING for one in variants(value)}
+    found = secrets_of(env, patterns)
+    values = {secret.value for secret in found}
+    masker = Masker(secret for secret in found if len(secret.value) >= _TELLING)
 
     def tells(name: str, raw: str) -> bool:
         # Each by itself: of two with the same value only one is named among the secrets of all.
@@ -48,7 +49,7 @@ def without_secrets(env: Mapping[str, str], names: Iterable[str]) -> dict[str, s
             return True
         if name in _NEEDED:
             return False
-        return raw.strip() in found or any(text in raw for text in shown)
+        return raw.strip() in values or masker.safe(raw) != raw
 
     return {name: raw for name, raw in env.items() if not tells(name, raw)}
 
