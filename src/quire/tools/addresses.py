@@ -1,8 +1,4 @@
-"""Where a cell may fetch a page from: public hosts, and private ones that the workspace names.
-
-A name is looked up once, every address of it is judged, and the one that was judged is the one that
-is connected to: a name that answers differently the second time gains nothing.
-"""
+"""Where a cell may fetch a page from: public hosts, and private ones that the workspace names."""
 
 from __future__ import annotations
 
@@ -100,25 +96,21 @@ def _is_named(host: str, port: int, private: Sequence[str]) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Neither this machine nor its neighbours, by whichever way of writing an address."""
+    """Neither this machine nor its neighbours, however the address is written."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        found = ipaddress.ip_address(address)
     except ValueError:
         return False
     if isinstance(found, ipaddress.IPv6Address):
-        for inner in (found.ipv4_mapped, found.sixtofour, _translated(found)):
+        translated = any(found in network for network in _TRANSLATED)
+        low = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF) if translated else None
+        for inner in (found.ipv4_mapped, found.sixtofour, low):
             if inner is not None:
                 return is_public(str(inner))
-        if found.teredo is not None or found.is_site_local or "%" in address:
+        if found.teredo is not None or found.is_site_local or found.scope_id:
             return False
     return found.is_global and not found.is_multicast and not found.is_reserved
 
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_COMPATIBLE = ipaddress.ip_network("::/96")
-
-
-def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    if address in _NAT64 or address in _COMPATIBLE:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
+# NAT64, and IPv4-compatible addresses.
+_TRANSLATED = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))

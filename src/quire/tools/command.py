@@ -1,4 +1,4 @@
-"""Commands for a cell: which may run, and running one so that nothing of it is left behind."""
+"""Commands for a cell: which may run, and running one so that no process outlives the call."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..kernel.keeper import Keeper
 
 TICK = 0.05
 LONGEST = 100_000  # characters of a command
-# Without a shell these would be letters like any other; who writes them means a shell.
+# These need a shell, and where patterns decide there is none.
 _SHELL = frozenset(";&|<>()$`\n\r*?[")
 KEEPER_GONE = "the process that kept it was ended, and it with that"
-# stderr goes where stdout does. The words of the command are arguments: no shell reads them again.
+# The words of the command are arguments: this shell only redirects stderr.
 _TOGETHER = 'exec "$@" 2>&1'
 
 
 def words_of(command: object, allowed: Sequence[str], refused: Sequence[str]) -> list[str]:
-    """What to run. Where patterns decide, a command is a list of words, and no shell sees it."""
+    """The arguments to start. Where patterns decide, these are words, without a shell."""
     if not isinstance(command, str) or not command.strip():
         raise ToolError("a command is a text that is not empty", hint="terminal('ls -l')")
     if "\0" in command:

@@ -170,7 +170,9 @@ class Places:
         """Which of these names, one below the other, is protected; empty if none is."""
         for at, name in enumerate(names):
             here = "/".join(names[at : at + 2]).lower()
-            for pattern, kind in self.protected.items() if name.lower() not in self.harmless else ():
+            for pattern, kind in (
+                self.protected.items() if name.lower() not in self.harmless else ()
+            ):
                 what = here if "/" in pattern else name.lower()
                 if (write or kind is SECRET) and fnmatchcase(what, pattern):
                     return "/".join(names[at : at + 1 + pattern.count("/")])
@@ -222,7 +224,11 @@ def _folder(root: Root, names: Sequence[str], said: str, make: int | None) -> in
 
 
 def _expect(fd: int, path: str, said: str) -> None:
-    if os.readlink(f"/proc/self/fd/{fd}") != path:
+    try:
+        real = os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        raise Refused("what was opened cannot be checked", hint="mount /proc") from None
+    if real != path:
         raise Refused(f"{said} changed while it was looked at")
 
 

@@ -1,4 +1,4 @@
-"""The policy may also stand in a pyproject.toml, of which a cell may change the rest."""
+"""Keeps [tool.quire] of a pyproject.toml, where the policy may be; cells may change the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST = 10_000_000  # bytes
 
 
 def keep(spot: Spot, data: bytes) -> None:
-    """Refuses to write what says something else of Quire than the file that is there."""
+    """Refuses data whose [tool.quire] is another than that of the file that is there."""
     if spot.name.lower() != NAME:
         return
     before = _there(spot)

@@ -12,8 +12,8 @@ from ..config import Tools
 from ..errors import ToolError
 from .places import Places, opened
 
-# What each takes, in the order in which people are shown it. Anything else is refused: it would
-# stand in the record, and before the person who is asked, beside what the call is about.
+# The arguments of each, in the order in which people see them. Others are refused: they would be
+# shown in the record, and to the person who is asked.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "read_file": ("path", "offset", "limit"),
     "search_files": ("pattern", "path", "target", "glob", "limit", "offset", "context"),
@@ -27,13 +27,13 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "ask": ("question", "choices", "default"),
     "note": ("text",),
 }
-# What all may bring along. A folder is shown where it is another one than the cells began in.
+# What every call may have. It is shown where it is another folder than the cells began in.
 _ALONG = {"cwd"}
 _PLACED = ("read_file", "search_files", "write_file", "patch", "terminal", "run")
 
 
 def others(name: str, given: Mapping[str, Any]) -> bool:
-    """Whether a call has arguments that it does not take."""
+    """Whether a call has arguments that the tool does not take."""
     return bool(given.keys() - {*ARGUMENTS[name], *_ALONG, *(("env",) if name == "run" else ())})
 
 
@@ -56,7 +56,7 @@ class Toolbox:
         return found
 
     def leads_to(self, name: str, given: Mapping[str, Any]) -> str:
-        """Where the path of a call is, if links on the way lead to another place than it says."""
+        """The real path of a call, if links make it another one than it says; empty if not."""
         path = given.get("folder" if name == "terminal" else "path")
         cwd = given.get("cwd")
         if name not in _PLACED or not isinstance(path, str) or not isinstance(cwd, str):
