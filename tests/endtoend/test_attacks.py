@@ -94,6 +94,9 @@ ATTEMPTS = {
         "write_file('sub/pyproject.toml', 'tool.quire.tools.calls = 9000')",
         "protected",
     ),
+    "the list of trusted keys": ("write_file('.quire-keys', 'x')", "protected"),
+    "an agent's settings": ("write_file('.claude/settings.json', '{}')", "protected"),
+    "a workflow": ("write_file('.github/workflows/ci.yml', 'x')", "protected"),
     "a file that is read-only": (
         "open('ro', 'w').close(); os.chmod('ro', 0o444); write_file('ro', 'x')",
         "read-only",

@@ -162,6 +162,7 @@ ALLOWED = ("git status", "git log *", "pytest -q tests/*", "grep * *.txt")
         ('grep "a|b" notes.txt', ["grep", "a|b", "notes.txt"]),
         (r"grep a\;b notes.txt", ["grep", "a;b", "notes.txt"]),
         ("git log HEAD~2", ["git", "log", "HEAD~2"]),
+        (r'grep "\"a;" notes.txt', ["grep", '"a;', "notes.txt"]),
     ],
 )
 def test_allowed_commands_are_words(command: str, words: list[str]) -> None:
@@ -184,6 +185,10 @@ def test_allowed_commands_are_words(command: str, words: list[str]) -> None:
         "git log # id",
         "git log\x00id",
         r"git log \`id\` `id`",
+        "git log '\"' ; id",
+        'git log "\'" `id` "\'"',
+        r"git log \' ; id \'",
+        'git log "$(id)"',
     ],
 )
 def test_others_are_refused(command: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shlex
 import tempfile
@@ -19,8 +20,10 @@ from ..kernel.keeper import Keeper
 
 TICK = 0.05
 LONGEST = 100_000  # characters of a command
-# These need a shell, and where patterns decide there is none.
-_SHELL = frozenset(";&|<>()$`\n\r*?[")
+# Where patterns decide, there is no shell: what needs one outside of quotes is refused, and in
+# double quotes `$` and the backtick, before which their match ends.
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\$`]|\\.)*(?:"|(?=[$`])|\Z)|\\.""", re.DOTALL)
+_SHELL = re.compile(r"[;&|<>()$`\n\r*?\[]|(?:^|\s)[~#]")
 KEEPER_GONE = "the process that kept it was ended, and it with that"
 # The words of the command are arguments: this shell only redirects stderr.
 _TOGETHER = 'exec "$@" 2>&1'
@@ -56,24 +59,12 @@ def words_of(command: object, allowed: Sequence[str], refused: Sequence[str]) ->
 
 
 def _parsed(command: str) -> list[str]:
-    quote = ""
-    before = " "
-    at = 0
-    while at < len(command):
-        char = command[at]
-        if char == "\\" and quote != "'":
-            at += 1
-        elif quote:
-            if char == quote:
-                quote = ""
-            elif quote == '"' and char in "$`":
-                raise _needs_shell(char)
-        elif char in "'\"":
-            quote = char
-        elif char in _SHELL or (char in "~#" and before.isspace()):
-            raise _needs_shell(char)
-        before = char
-        at += 1
+    if found := _SHELL.search(_QUOTED.sub("x", command)):
+        raise Refused(
+            f"the command has {found[0][-1]!r} in it, which needs a shell",
+            hint="where patterns say which commands run, each is run without a shell: one at a"
+            " time, with what is special in single quotes",
+        )
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -81,14 +72,6 @@ def _parsed(command: str) -> list[str]:
     if not words or not words[0]:
         raise ToolError("the command is empty", hint="terminal('ls -l')")
     return words
-
-
-def _needs_shell(char: str) -> Refused:
-    return Refused(
-        f"the command has {char!r} in it, which needs a shell",
-        hint="where patterns say which commands run, each is run without a shell: one at a time,"
-        " with what is special in single quotes",
-    )
 
 
 def _fits(words: Sequence[str], pattern: str) -> bool:

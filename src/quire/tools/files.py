@@ -116,8 +116,6 @@ def write_file(places: Places, given: Mapping[str, Any], limit: int, umask: int)
             hint="raise write_limit under [tools], or write it in Python",
         )
     with places.at(given.get("path"), given.get("cwd"), write=True, make=0o777 & ~umask) as spot:
-        if spot.status is not None:
-            _regular(spot.path, spot.status)
         _writable(spot)
         policy.keep(spot, data)
         _replace(spot, data, umask)
@@ -164,17 +162,12 @@ def _unix(text: str) -> str:
 
 
 def _whole_text(spot: Spot, limit: int) -> str:
-    with _opened(spot) as fd:
-        parts, size = [], 0
-        while block := os.read(fd, _BLOCK):
-            parts.append(block)
-            size += len(block)
-            if size > limit:
-                raise Refused(
-                    f"{spot.path} has more than {limit:,} bytes", hint="change it in Python"
-                )
+    with _opened(spot) as fd, open(fd, "rb", closefd=False) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Refused(f"{spot.path} has more than {limit:,} bytes", hint="change it in Python")
     try:
-        return b"".join(parts).decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
         raise ToolError(f"{spot.path} is not UTF-8", hint="change it in Python") from None
 
@@ -259,8 +252,11 @@ def _opened(spot: Spot) -> Iterator[int]:
 
 
 def _writable(spot: Spot) -> None:
-    """A file is put in the place of the old one, which its permissions would not prevent."""
-    if spot.status is not None and not spot.status.st_mode & 0o222:
+    """The permissions of a file would not keep another from being put in its place."""
+    if spot.status is None:
+        return
+    _regular(spot.path, spot.status)
+    if not spot.status.st_mode & 0o222:
         raise ToolError(f"{spot.path} is read-only", hint="chmod it first, if it is to be changed")
 
 
@@ -299,16 +295,14 @@ def _unchanged(spot: Spot) -> None:
     now: os.stat_result | None = None
     with contextlib.suppress(FileNotFoundError):
         now = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
-    then = spot.status
-    same = now is None if then is None else now is not None and _version(now) == _version(then)
-    if not same:
+    if _version(now) != _version(spot.status):
         raise ToolError(
             f"{spot.path} was changed by somebody else in the meantime", hint="read it again"
         )
 
 
-def _version(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+def _version(status: os.stat_result | None) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size) if status else ()
 
 
 def _disk(spot: Spot, error: OSError) -> ToolError:

@@ -1,4 +1,4 @@
-"""Answers what the cells of one run, or of one session, ask of the engine.
+"""Answers the calls that the cells of one run, or of one session, make to the engine.
 
 Each call is looked at by the workspace's policy, done, and told to the journal: what was allowed,
 what was refused and what went wrong. Calls come on threads of the call server; cells open and close
