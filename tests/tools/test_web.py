@@ -161,8 +161,8 @@ def test_without_a_library_a_page_says_how_to_set_it_up(
 def asked(server: Server, url: str) -> dict[str, Any]:
     """In this process, what the worker does in its own."""
     private = [f"127.0.0.1:{server.port}"]
-    request = {"url": url, "private": private, "limit": 100_000, "seconds": 20.0, "read": True}
-    return answer(request)
+    given = {"url": url, "private": private, "addresses": {}, "read": True}
+    return answer({**given, "limit": 100_000, "seconds": 20.0})
 
 
 def test_several_pages_of_which_one_fails(tmp_path: Path, server: Server) -> None:
@@ -274,13 +274,20 @@ def test_a_wait_without_end_can_be_declared(tmp_path: Path, server: Server) -> N
     assert tools.extract({"urls": [url]})["results"][0]["content"] == "there"
 
 
-def test_a_name_is_looked_up_once(server: Server) -> None:
+def test_a_name_is_looked_up_once(tmp_path: Path, server: Server) -> None:
     """A name that answers differently the second time gains nothing."""
-    server.page("/", "reached", "text/plain")
+    url = server.page("/", "reached", "text/plain").replace("127.0.0.1", "private.example")
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
-    url = f"http://private.example:{server.port}/"
-    assert get(server, url, lookup=lambda *_: next(answers)) == "reached"
+    tools = web(tmp_path, private_hosts=("private.example",))
+    tools = Web(tools.settings, tools.folder, tools.env, never, lambda *_: next(answers))
+    (found,) = tools.extract({"urls": [url]})["results"]
+    assert found["content"] == "reached"
     assert server.headers[0]["Host"] == f"private.example:{server.port}"
+
+
+def test_a_refusal_needs_no_time(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="public internet"):
+        web(tmp_path, seconds=0.001).extract({"urls": ["http://10.0.0.1/"]})
 
 
 def test_the_next_address_is_tried(server: Server) -> None:

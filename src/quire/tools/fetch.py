@@ -30,8 +30,14 @@ _NO_CHARSET = re.compile(r"utf.?7|idna|punycode|.*escape", re.IGNORECASE)
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    known: Mapping[str, Sequence[str]] = request["addresses"]
+
+    def lookup(host: str, port: int) -> Sequence[str]:
+        return known.get(host) or resolve(host, port)
+
     try:
-        page = fetch(request["url"], request["private"], request["limit"], request["seconds"])
+        limit, seconds = request["limit"], request["seconds"]
+        page = fetch(request["url"], request["private"], limit, seconds, lookup)
         if request["read"] and "html" in page["kind"]:
             page["title"], page["text"] = page_text(page["text"], page["url"])
         return page

@@ -104,8 +104,11 @@ class Web:
     ) -> dict[str, Any]:
         """`read`: HTML as Markdown."""
         seconds = self.settings.seconds
+        # Refused at once, without a process; the worker judges where it is led on to.
+        found = target(address, private, self.lookup)
         request = {
             "url": address,
+            "addresses": {found.host: found.addresses},
             "private": private,
             "limit": self.settings.page_limit,
             "seconds": seconds,
