@@ -1,4 +1,4 @@
-"""Commands that stand in comments of a plain `.py` run nowhere: the file they would delete stays."""
+"""Commands in comments of a plain `.py` run nowhere: the file they would delete stays."""
 
 from __future__ import annotations
 

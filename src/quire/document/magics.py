@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Literal
 
 # Which commented lines were magics. A file written by a converter says so in its header: there
-# `# %time`, `# !ls`, `# ls` and `# name?` were magics, and comments that look like one were escaped.
-# Kernels of other languages know `%` alone ("foreign"), or none ("verbatim"). In a file that a person
-# wrote a comment is a comment: `# !rm data.csv` must never run.
+# `# %time`, `# !ls`, `# ls` and `# name?` were magics, and comments that look like one were
+# escaped. Kernels of other languages know `%` alone ("foreign"), or none ("verbatim"). In a file
+# that a person wrote a comment is a comment: `# !rm data.csv` must never run.
 Reading = Literal["converted", "written", "foreign", "verbatim"]
 
 _PERCENT = re.compile(r"\s*(?:# ?)*%{1,3}[a-zA-Z]")

@@ -296,9 +296,9 @@ def restored(cell: Cell, *, code: bool = True) -> Cell:
     if CHANNEL not in cell.metadata or not isinstance(cell.metadata[CHANNEL], dict):
         return cell
     kept = cell.metadata[CHANNEL]
-    if cell.kind == "code" and not code:
-        if "source" in kept or str(kept.get("ending", "")).strip():
-            return cell
+    has_code = "source" in kept or bool(str(kept.get("ending", "")).strip())
+    if cell.kind == "code" and has_code and not code:
+        return cell
     rest = {key: value for key, value in cell.metadata.items() if key != CHANNEL}
     source, title, tags = kept.get("source"), kept.get("title"), kept.get("tags")
     metadata, attachments = kept.get("metadata"), kept.get("attachments")
