@@ -45,6 +45,12 @@ LINES = [
      "# continued", "# ```", "# ```python", "# ~~~", "```", "\tx", "x  ", "# + foo",
     "# # + foo", "## + a", "#", "# a = b", "x # %%", '# grep "hi"', "# $x = 'é'",
 ]  # fmt: skip
+# What jupytext takes for code in any file, and we only under its header.
+_CODE_IN_COMMENTS = {
+    "# %matplotlib inline", "# !ls", "# %%bash", "# x = !ls", "# ?foo", "# # + foo", "## + a",
+}  # fmt: skip
+PLAIN_LINES = [line for line in LINES if line not in _CODE_IN_COMMENTS]
+PLAIN_MARKERS = [line for line in MARKERS if "language=" not in line and "active" not in line]
 # In text cells jupytext takes such a line for a magic and the next one for its continuation.
 CONTINUED = ["%time \\", "# %time \\", "# !ls \\  ", "x = 1 + \\"]
 # Where our reading differs on purpose when no converter wrote the file.

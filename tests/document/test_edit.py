@@ -154,11 +154,18 @@ def test_substitute():
         substitute(task(text), 0, "", "z")
 
 
-def test_magics_are_commented_and_read_back():
-    done = change(task("# %%\nx\n"), 0, source="%matplotlib inline\n!ls\nx = !pwd")
-    assert done.text == "# %%\n# %matplotlib inline\n# !ls\n# x = !pwd\n"
-    done = change(task('# %% a language="bash"\n# ls\n'), 0, source="%%bash\necho 1")
-    assert done.text == '# %% a language="bash"\n# echo 1\n'
+def test_magics_are_commented_under_the_header_and_read_back():
+    done = change(task(HEADER + "# %%\nx\n"), 0, source="%matplotlib inline\n!ls\n# !rm x")
+    assert done.text == HEADER + "# %%\n# %matplotlib inline\n# !ls\n# # !rm x\n"
+    done = change(task(HEADER + '# %% a language="bash"\n# ls\n'), 0, source="%%bash\necho 1")
+    assert done.text == HEADER + '# %% a language="bash"\n# echo 1\n'
+
+
+@pytest.mark.parametrize("source", ["%matplotlib inline\n!ls\n# !rm x", "%%bash\n# %time\necho 1"])
+def test_without_a_header_magics_and_comments_are_written_as_they_are(source):
+    done = change(task("# %%\nx\n"), 0, source=source)
+    assert done.text == f"# %%\n{source}\n"
+    assert cells(done) == [("code", source)]
 
 
 def test_quoted_markdown_stays_quoted():

@@ -60,7 +60,7 @@ def test_fences_and_characters_that_are_not_seen_are_taken_away(wrapped: str) ->
         (GOOD.replace("len(found)}", "len(finds)}"), "finds is not defined above"),
         (GOOD.replace("# %% decide", "# %% decide\n!rm -rf /"), "magic or a shell line"),
         (GOOD.replace("# %% decide", "# %% decide\nget_ipython().system('x')"), "magic"),
-        (GOOD.replace("# %% decide", "# %% decide\n# x = !id"), "magic"),
+        (GOOD.replace("# %% decide", "# %% decide\nx = !id"), "magic"),
         (GOOD.replace("# %% decide", "# %% decide\nx = 1; get_ipython().system('x')"), "magic"),
         (GOOD.replace("80.0", "__import__('os').system('x')"), "the parameters cell computes"),
         (GOOD.replace("80.0", 'f"{open(0)}"'), "the parameters cell computes"),
@@ -94,6 +94,14 @@ def test_metadata_of_the_markers_is_left_out() -> None:
     assert found is not None
     assert "kernel" not in found.text
     assert "name=" not in found.text
+
+
+def test_a_comment_that_looks_like_a_command_stays_one() -> None:
+    found, problems = vet(GOOD.replace("# %% decide", "# %% decide\n# x = !id"))
+    assert problems == []
+    assert found is not None
+    decide = next(cell for cell in found.document.cells if cell.title == "decide")
+    assert decide.source.startswith("# x = !id\n")
 
 
 def test_a_draft_that_says_it_is_not_done_waits() -> None:

@@ -40,6 +40,11 @@ class Header:
         return str(representation.get("format_name", "percent"))
 
     @property
+    def converted(self) -> bool:
+        """Whether a converter wrote the cells. Only then are there comments that are code."""
+        return bool(self.format_name) or self.section.get("comment_magics") is True
+
+    @property
     def language(self) -> str:
         return language_of(self.metadata)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Literal
 
 # Which commented lines were magics. A file written by a converter says so in its header: there
-# `# ls` and `# name?` were magics too, and comments that look like one were escaped. In a file
-# that a person wrote, `# copy the data` or `# rm old results` is a comment and must never run:
-# only `%`, `!` and `?` mark a magic. Kernels of other languages know `%` alone, or none.
+# `# %time`, `# !ls`, `# ls` and `# name?` were magics, and comments that look like one were
+# escaped. Kernels of other languages know `%` alone ("foreign"), or none ("verbatim"). In a file
+# that a person wrote a comment is a comment: `# !rm data.csv` must never run.
 Reading = Literal["converted", "written", "foreign", "verbatim"]
 
 _PERCENT = re.compile(r"\s*(?:# ?)*%{1,3}[a-zA-Z]")
@@ -61,7 +61,7 @@ def has_triple(line: str) -> bool:
 
 def is_magic(line: str, reading: Reading) -> bool:
     """Whether the line is a magic, commented or not."""
-    if reading == "verbatim":
+    if reading in ("verbatim", "written"):
         return False
     match = _PERCENT.match(line)
     if match:
@@ -71,12 +71,12 @@ def is_magic(line: str, reading: Reading) -> bool:
         return False
     if _SHELL_OR_HELP.match(line) or _ASSIGNED.match(line):
         return True
-    return reading == "converted" and bool(_TRAILING_HELP.match(line) or _BARE_COMMAND.match(line))
+    return bool(_TRAILING_HELP.match(line) or _BARE_COMMAND.match(line))
 
 
-def is_ambiguous(lines: Iterable[str]) -> bool:
+def has_any(lines: Iterable[str]) -> bool:
     """Whether it matters for these lines who wrote the file."""
-    return any(is_magic(line, "converted") and not is_magic(line, "written") for line in lines)
+    return any(is_magic(line, "converted") or _ESCAPED_PLUS.match(line) for line in lines)
 
 
 def unquoted(lines: Iterable[str]) -> list[bool]:

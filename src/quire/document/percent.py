@@ -90,13 +90,18 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_other_format(head: header.Header) -> bool:
+    if not head.converted:
+        return False
     return head.format_name not in ("", "percent") or any(key in head.section for key in _SETTINGS)
 
 
 def style_of(head: header.Header) -> Style:
     language = head.language
+    if not head.converted:
+        return Style(language, "written")
     if language == "python":
-        return Style(language, "converted" if head.format_name else "written")
+        plain = head.section.get("comment_magics") is False
+        return Style(language, "verbatim" if plain else "converted")
     hashes = {name.lower() for name in _HASH_LANGUAGES}
     return Style(language, "foreign" if language in hashes else "verbatim")
 
@@ -135,7 +140,7 @@ def read_cells(lines: list[str], start: int, style: Style) -> Iterator[tuple[Cel
 class _CellReader:
     """One cell, from the options of its marker line."""
 
-    __slots__ = ("commented", "kind", "language", "metadata", "style")
+    __slots__ = ("as_it_stands", "commented", "kind", "language", "metadata", "style")
 
     def __init__(self, options: dict[str, Any], style: Style) -> None:
         self.metadata = options
@@ -143,10 +148,12 @@ class _CellReader:
         self.kind: CellKind = "code"
         # Whether the lines of a cell that is not code carry a comment mark.
         self.commented = True
+        # Whether what a kernel gets are the lines as they stand: nothing in a comment becomes code.
+        self.as_it_stands = style.reading == "written"
         self.language = ""
         if not options:
             return
-        if isinstance(options.get("language"), str):
+        if isinstance(options.get("language"), str) and not self.as_it_stands:
             self.language = options.pop("language")
         if "cell_type" in options:
             kind = options.pop("cell_type")
@@ -212,12 +219,14 @@ class _CellReader:
                 arguments = metadata.pop("magic_args", None)
                 magic = f"%%{self.language}" + ("" if arguments is None else f" {arguments}")
                 source = f"{magic}\n{source}"
-        return restored(cell_from(self.kind, source, metadata))
+        return restored(cell_from(self.kind, source, metadata), code=not self.as_it_stands)
 
     def _source(self, lines: list[str]) -> str:
         code = self.kind == "code"
         source = "\n".join(lines)
         if code and "#" not in source and not self.metadata:
+            return source
+        if self.as_it_stands and (code or not self.commented):
             return source
         if not is_active("py", self.metadata, default=code):
             quoted = _quoted(source.strip())
@@ -279,11 +288,17 @@ def is_active(where: str, metadata: Mapping[str, Any], *, default: bool = True) 
     return where in re.split(r"[.,]", active)
 
 
-def restored(cell: Cell) -> Cell:
-    """Put back what the writer had to keep beside the cell. See percent_writing."""
+def restored(cell: Cell, *, code: bool = True) -> Cell:
+    """Put back what the writer had to keep beside the cell. See percent_writing.
+
+    `code`: whether code may be among it. Blank lines at the end of a cell always may.
+    """
     if CHANNEL not in cell.metadata or not isinstance(cell.metadata[CHANNEL], dict):
         return cell
     kept = cell.metadata[CHANNEL]
+    has_code = "source" in kept or bool(str(kept.get("ending", "")).strip())
+    if cell.kind == "code" and has_code and not code:
+        return cell
     rest = {key: value for key, value in cell.metadata.items() if key != CHANNEL}
     source, title, tags = kept.get("source"), kept.get("title"), kept.get("tags")
     metadata, attachments = kept.get("metadata"), kept.get("attachments")

@@ -42,20 +42,26 @@ def dumps(doc: Document) -> str:
     cells = [_clean(cell) for cell in doc.cells]
     metadata = {k: v for k, v in doc.metadata.items() if k not in _DROPPED_OF_NOTEBOOK}
     front = _front_matter(cells)
-    text = _document(metadata, cells, front, sealed=frozenset())
+    codes = (cell.source.split("\n") for cell in cells if cell.kind == "code")
+    if not metadata and not any(map(magics.has_any, codes)):
+        text = _document(metadata, cells, front, converted=False)
+        if not _differences(text, cells):
+            return text
+    # A header says that there are comments which are code: magics, cells in other languages.
+    text = _document(metadata, cells, front, converted=True)
     wrong = _differences(text, cells)
-    if wrong:
-        text = _document(metadata, cells, None, sealed=wrong)
-    return text
+    return _document(metadata, cells, None, converted=True, sealed=wrong) if wrong else text
 
 
 def _document(
-    metadata: Mapping[str, Any], cells: list[Cell], front: str | None, sealed: frozenset[int]
+    metadata: Mapping[str, Any],
+    cells: list[Cell],
+    front: str | None,
+    *,
+    converted: bool,
+    sealed: frozenset[int] = frozenset(),
 ) -> str:
-    ambiguous = any(
-        cell.kind == "code" and magics.is_ambiguous(cell.source.split("\n")) for cell in cells
-    )
-    above = header.write(metadata, front, converted=ambiguous)
+    above = header.write(metadata, front, converted=converted)
     style = style_of(header.read(above))
     first = 0 if front is None else 1
     texts = [
@@ -174,11 +180,11 @@ def _bodies(cell: Cell, style: Style) -> Iterator[Body]:
         yield _commented(lines), {}, {}
         yield _quoted(cell.source, '""","""'), {}, {}
         yield _quoted(cell.source, "''','''"), {}, {}
-    elif not is_active("py", metadata):
+    elif not is_active("py", metadata) and style.reading != "written":
         yield _commented(lines), {}, {}
     else:
         magic, _, arguments = lines[0].removeprefix("%%").partition(" ")
-        if lines[0].startswith("%%") and magic in LANGUAGES:
+        if lines[0].startswith("%%") and magic in LANGUAGES and style.reading != "written":
             options = ({"magic_args": arguments} if arguments else {}) | {"language": magic}
             yield _commented(lines[1:]), options, {}
         yield _code(cell.source, style), {}, {}
@@ -188,7 +194,10 @@ def _bodies(cell: Cell, style: Style) -> Iterator[Body]:
 
 
 def _code(source: str, style: Style) -> list[str]:
-    return magics.comment(source.split("\n"), style.reading) if source else []
+    if not source:
+        return []
+    lines = source.split("\n")
+    return lines if style.reading == "written" else magics.comment(lines, style.reading)
 
 
 def _commented(lines: list[str]) -> list[str]:

@@ -178,20 +178,28 @@ def _patched(here: Twin, target: Document, written: str) -> str | None:
     if len(old_spans) != len(olds) or len(new_spans) != len(news):
         return None
     old_lines, new_lines = old_text.split("\n"), written.split("\n")
-    out = old_lines[: old_spans[0][0] if old_spans else 0]
+    body: list[str] = []
     was_kept = True
     matcher = difflib.SequenceMatcher(None, olds, news, autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
         kept = tag == "equal"
         for start, end in old_spans[i:j] if kept else new_spans[k:m]:
-            if out and out[-1].strip() and not (kept and was_kept):
-                out.append("")
-            out += (old_lines if kept else new_lines)[start:end]
+            if body and body[-1].strip() and not (kept and was_kept):
+                body.append("")
+            body += (old_lines if kept else new_lines)[start:end]
             was_kept = kept
-    text = "\n".join(out).rstrip("\n") + "\n"
-    wanted = replace(target, format="percent")
+    # The new header where a changed cell needs one: only there is a commented magic no comment.
+    heads = (
+        old_lines[: old_spans[0][0] if old_spans else 0],
+        new_lines[: new_spans[0][0] if new_spans else 0],
+    )
+    texts = ("\n".join([*head, *body]).rstrip("\n") + "\n" for head in heads)
+    return next((text for text in texts if _says(text, target)), None)
+
+
+def _says(text: str, target: Document) -> bool:
     try:
         found = formats.loads(formats.decode(text.encode(), "patched.py"), ".py")
     except (DocumentError, UnicodeEncodeError):
-        return None
-    return text if _essence(found) == _essence(wanted) else None
+        return False
+    return _essence(found) == _essence(replace(target, format="percent"))

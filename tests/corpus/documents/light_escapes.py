@@ -1,3 +1,11 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
 # %%
 # + a list item
 # # + escaped

@@ -2,7 +2,7 @@
 # # plt.show between prints keeps the order
 
 # %%
-# %matplotlib inline
+%matplotlib inline
 import matplotlib.pyplot as plt
 
 # %%

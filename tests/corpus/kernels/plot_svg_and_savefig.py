@@ -2,7 +2,7 @@
 # # SVG figures and figures written to files
 
 # %%
-# %config InlineBackend.figure_formats = ["png"]
+%config InlineBackend.figure_formats = ["png"]
 import io
 import matplotlib.pyplot as plt
 fig = plt.figure(figsize=(1, 1))

@@ -11,10 +11,10 @@ except ZeroDivisionError:
     traceback.print_exc(limit=0)
 
 # %%
-# %xmode Minimal
+%xmode Minimal
 
 # %% tags=["raises-exception"]
 [][0]
 
 # %%
-# %xmode Context
+%xmode Context
