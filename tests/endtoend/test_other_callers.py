@@ -58,7 +58,7 @@ def test_what_is_overwritten_is_still_there_for_libraries(scratch: Scratch) -> N
         "# %%\nimport ctypes\nget = ctypes.CDLL(None).getenv\nget.restype = ctypes.c_char_p\n"
         'print(get(b"HOME"), get(b"MINE"), open("/proc/self/environ", "rb").read().strip(b"\\0"))\n'
         "import subprocess\n"
-        'print(subprocess.run(["sh", "-c", "echo $MINE"], capture_output=True, text=True).stdout)\n',
+        'print(subprocess.check_output(["sh", "-c", "echo $MINE"], text=True))\n',
     )
     code, told = scratch.run("get.py", env={"MINE": "yes", "HOME": "/tmp"})
     assert code == 0, told

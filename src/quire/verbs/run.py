@@ -241,6 +241,7 @@ class NotebookExecutor:
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
         names = (*hidden(ws), *self._told)
+        ws.engine.known.meet(ws.env, names)
         self._secrets += ws.engine.known.meet(self._spec.env, names)
         self._secrets += (Secret("QUIRE_TOKEN", line.token),)
         if self._kept is not None:

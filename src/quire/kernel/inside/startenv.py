@@ -24,7 +24,7 @@ def close_to_others() -> None:
 
 
 def is_closed_to_others() -> bool:
-    return _libc.prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
+    return bool(_libc.prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0)
 
 
 def overwrite() -> None:
