@@ -26,6 +26,7 @@ from .kernel.protocol import KernelSpec
 from .kernel.start import Kernels
 from .runs.asking import Asker, Nobody
 from .runs.dsse import check_seal
+from .runs.known import Known
 from .store import dotenv
 from .store.archive import Archive
 from .store.environments import Environments
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 STATE = ".quire"
 KEPT_RUNS = 8
+KEPT_SIGNED = 64
 ENDING = 10.0  # seconds that runs get which are called off because their process ends
 
 
@@ -88,6 +90,10 @@ class Engine:
         self.outlives = outlives
         self.kernels = Kernels(spare=outlives)
         self.calls = CallServer()
+        # What must not be seen of any caller: kernels may find more than their own run's.
+        self.known = Known()
+        if not outlives:
+            self.known.meet(os.environ)  # the kernels' parent has it, whatever they were given
         # Live sessions by name, with the journals they are written to. Only a host has any.
         self.sessions: dict[str, LiveSession] = {}
         self.sessions_lock = threading.Lock()
@@ -100,6 +106,7 @@ class Engine:
         self.promotions: dict[str, Promotion] = {}  # under way, by session
         # Failed runs that can be resumed, oldest first.
         self.kept: dict[str, Kept] = {}
+        self.vouched: dict[str, bytes] = {}  # runs that are owed, as they were signed here
         self.silent_remotes: dict[str, float] = {}  # until when each is not tried again
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {}  # with when it is due
         self._at_chores: threading.Thread | None = None
@@ -150,6 +157,12 @@ class Engine:
         self.kept[kept.run_id] = kept
         self.tidy()
 
+    def vouch(self, run_id: str, signed: bytes) -> None:
+        """Remember what was signed of a run that the archive still lacks; the oldest go first."""
+        self.vouched[run_id] = signed
+        for old in list(self.vouched)[:-KEPT_SIGNED]:
+            self.vouched.pop(old, None)
+
     def tidy(self) -> None:
         """Let go of runs whose time is over, and of the oldest where there are many."""
         now = time.monotonic()
@@ -183,8 +196,11 @@ class Workspace:
         asker: Asker | None = None,
         say: Callable[[str], None] | None = None,
         settings: config.Config | None = None,
+        caller: int = 0,
     ) -> None:
-        """`settings`: instead of what the configuration says by now."""
+        """`settings`: instead of what the configuration says by now. `caller`: the process that
+        asks, where that is not this one."""
+        self.caller = caller
         self.cwd = Path(cwd) if cwd is not None else Path.cwd()
         self.env = dict(os.environ if env is None else env)
         self.root = Path(root) if root is not None else Path(find_root(str(self.cwd)))

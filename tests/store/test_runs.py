@@ -126,10 +126,20 @@ def test_a_live_run_is_left_alone(store: RunStore) -> None:
 def test_a_run_killed_while_it_saved_its_notebook(store: RunStore) -> None:
     folder = begun(store, some_id(), RunFinished("ok", at(5), 4.0))
     folder.notebook.write_text('{"cells": [')
-    store.recover(folder)
-    assert store.read(folder).outcome == "ok"
+    for _ in range(2):
+        store.recover(folder)
+    record = store.read(folder)
+    # Whoever wrote that it is ok is not there any more to sign it.
+    assert (record.outcome, record.recovered) == ("died", True)
     nbformat.validate(nbformat.read(folder.notebook, as_version=4))
-    assert len([e for e in journal.read(folder.events) if isinstance(e, RunFinished)]) == 1
+    assert len([e for e in journal.read(folder.events) if isinstance(e, RunFinished)]) == 2
+
+
+def test_a_run_that_is_archived_is_not_taken_for_one_that_died(store: RunStore) -> None:
+    folder = begun(store, some_id(), RunFinished("ok", at(5), 4.0))
+    store.paid(folder, {"archive": "somewhere", "place": "there"})
+    store.recover(folder)
+    assert (store.read(folder).outcome, store.read(folder).recovered) == ("ok", False)
 
 
 def test_a_run_killed_before_its_first_event(store: RunStore) -> None:
@@ -263,14 +273,14 @@ DAMAGED = ["", "{", "[]", "{}", "null", '{"run_id": "x"}', "\x00", "[" * 5_000]
 
 @pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_damaged_summary_or_notebook_is_no_problem(store: RunStore, text: str) -> None:
-    folder = begun(store, some_id(), RunFinished("ok", at(5), 4.0))
+    folder = begun(store, some_id(), RunFinished("failed", at(5), 4.0, "it failed"))
     store.recover(folder)
     expected = list(store.summaries())
     folder.summary.write_text(text)
     folder.notebook.write_text(text)
     assert list(store.summaries()) == expected
     assert store.find("last") == folder
-    assert store.read(folder).outcome == "ok"
+    assert store.read(folder).outcome == "failed"
 
 
 def test_other_things_in_the_folder_are_not_runs(store: RunStore) -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Any
 
-from .inside import reaper
+from .inside import reaper, startenv
 
 _started: set[reaper.Process] = set()
 _starting = threading.Lock()  # nobody is judged between a start and our knowing of it
@@ -27,6 +27,8 @@ def alone() -> None:
     if not _alone:
         _alone = True
         _know_own()
+        # It holds keys, and the environments of whoever it works for.
+        startenv.close_to_others()
     reaper.adopt_orphans()
 
 

@@ -36,6 +36,7 @@ class Call:
     env: Mapping[str, str]
     world: Mapping[str, Any]
     sock: socket.socket
+    pid: int = 0  # of the caller; 0 where it cannot be seen from here
     rest: bytes = b""  # what came behind the request
     left: threading.Event = field(default_factory=threading.Event)  # nobody listens any more
     cancelled: threading.Event = field(default_factory=threading.Event)  # said, not guessed
@@ -90,7 +91,16 @@ def received(body: bytes, rest: bytes, sock: socket.socket) -> Call:
         raise ValueError("that is no request")
     world = hostline.read_world(str(data["world"])) if data.get("world") else {}
     env = {str(name): str(value) for name, value in data["env"].items()}
-    return Call(str(data["call"]), data["arguments"], str(data["cwd"]), env, world, sock, rest)
+    return Call(
+        str(data["call"]),
+        data["arguments"],
+        str(data["cwd"]),
+        env,
+        world,
+        sock,
+        hostline.peer(sock),
+        rest,
+    )
 
 
 class Lost(ConnectionError):

@@ -11,9 +11,47 @@ import os
 import sys
 import zlib
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 MARKS = ("quire.toml", ".quire", ".git")
+# All that hosts and fork servers are started with: where things are, and what an interpreter and
+# libraries read while they load. Whatever else a caller has comes over the line, for its own run.
+START = (
+    *("HOME", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"),
+    *("CONDA_PREFIX", "QUIRE_CACHE", "QUIRE_KEYS", "SSL_CERT_DIR", "SSL_CERT_FILE", "VIRTUAL_ENV"),
+    *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
+    *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
+)
+# Read while a program loads, so that one fork server cannot serve two values of them.
+LOADED_WITH = (
+    "PYTHON",
+    "LD_",
+    "LC_",
+    "LANG",
+    "OMP_",
+    "OPENBLAS_",
+    "MKL_",
+    "MPL",
+    "HOME",
+    "IPYTHON",
+)
+START_PREFIXES = (*LOADED_WITH, "XDG_")
+_TELLING = ("TOKEN", "SECRET", "PASS", "KEY", "CRED", "AUTH")
 STOP, STATUS, CALL = b"stop", b"stat", b"call"
 _INT = 4
+
+
+def start_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Those of START that an environment has, without what looks as if it told a secret."""
+    return {
+        name: value
+        for name, value in env.items()
+        if name in START
+        or (name.startswith(START_PREFIXES) and not any(w in name.upper() for w in _TELLING))
+        if "://" not in value or "@" not in value
+    }
 
 
 def find_root(start: str) -> str:
@@ -131,7 +169,7 @@ def start(root: str) -> bool:
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", "quire.views.hosted", root, str(write)],
-            os.environ,
+            start_variables(os.environ),
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),

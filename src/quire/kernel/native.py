@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import KernelError
 from ..runs.events import KernelDied
+from . import hostline
 from .exits import Exit
 from .forkserver import Zygote, channel
 from .nativemessages import event, finished
@@ -27,20 +28,6 @@ from .snapshots import Snapshot
 
 REQUEST_TIMEOUT = 10.0
 MOST_SERVERS = 6
-
-# Read by the interpreter or by libraries while they load: forking cannot change them afterwards.
-_STARTUP_ENV = (
-    "PYTHON",
-    "LD_",
-    "LC_",
-    "LANG",
-    "OMP_",
-    "OPENBLAS_",
-    "MKL_",
-    "MPL",
-    "HOME",
-    "IPYTHON",
-)
 
 
 class NativeKernel:
@@ -306,12 +293,13 @@ class NativeKernels:
 
     def zygote(self, spec: KernelSpec) -> Zygote:
         python = spec.python or sys.executable
-        startup = {k: v for k, v in spec.env.items() if k.startswith(_STARTUP_ENV)}
-        key = (python, spec.preload, tuple(sorted(startup.items())))
+        env = hostline.start_variables(spec.env)
+        loaded = sorted(item for item in env.items() if item[0].startswith(hostline.LOADED_WITH))
+        key = (python, spec.preload, tuple(loaded))
         with self._lock:
             zygote = self._zygotes.get(key)
             if zygote is None or not zygote.alive:
-                zygote = Zygote(python, spec.preload, spec.env)
+                zygote = Zygote(python, spec.preload, env)
             # The one used last stands last.
             self._zygotes.pop(key, None)
             self._zygotes[key] = zygote

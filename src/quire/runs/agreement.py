@@ -49,6 +49,7 @@ def shape(record: Any, nb: Any) -> Iterator[Finding]:
             "kernel": dict,
         },
     )
+    yield from _kinds(record, RECORD, {"recovered": bool}, needed=False)
     yield from _kinds(nb, NOTEBOOK, {"cells": list, "metadata": dict})
     if record.get("format", FORMAT) != FORMAT:
         yield Finding(f"{RECORD} format", f"it is {brief(record['format'])}, not {FORMAT}", "form")
@@ -216,6 +217,9 @@ def _outcome(record: Mapping[str, Any]) -> Iterator[Finding]:
     if (ok or record["outcome"] == "paused") != (record.get("error") is None):
         what = f"the outcome is {brief(record['outcome'])}, the error {brief(record.get('error'))}"
         yield Finding(f"{RECORD} error", what, "disagree")
+    if record.get("recovered") and record["outcome"] in ("ok", "paused"):
+        what = f"it is recovered, and its outcome {brief(record['outcome'])}"
+        yield Finding(f"{RECORD} recovered", what, "disagree")
     resumed = record["plan"].get("mode", "clean") != "clean"
     ids = set()
     for cell in record["cells"]:

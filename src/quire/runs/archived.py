@@ -108,6 +108,7 @@ def _record_json(record: Record) -> bytes:
             for name, r in record.results.items()
         },
         "error": asdict(record.error) if record.error else None,
+        **({"recovered": True} if record.recovered else {}),
         "warnings": list(record.warnings),
         "tool_calls": [asdict(call) for call in record.tool_calls],
         "notes": [asdict(note) for note in record.notes],
@@ -187,6 +188,7 @@ def read_record(files: Mapping[str, bytes], read_object: ReadObject | None = Non
             for asked in told.get("questions", ())
         ),
         error=RunError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
+        recovered=bool(told.get("recovered")),
         origin={key: told[key] for key in keys} if told["environment"] else {},
     )
 

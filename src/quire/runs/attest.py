@@ -17,6 +17,7 @@ from .archived import NOTEBOOK, RECORD, SOURCE, ReadObject, canonical
 from .dsse import ATTESTATION, PAYLOAD, Opened, envelope, loaded, named, opened
 from .finding import Finding
 from .outputs import behind, output_digest
+from .record import RECOVERED
 from .strict import brief
 from .trust import Trust, Trusted
 
@@ -88,6 +89,8 @@ def examine(
                 found += _out_of_time(signer, record)
             found += _differences(seen.payload, _statement(files, record, nb))
             found += _kept_as(record, run_id)
+            if record.get("recovered"):
+                notes.append(RECOVERED)
             found += agreement(record, nb, _source(files), version, notes)
             found += behind(nb, read_object, notes)
     except RecursionError:

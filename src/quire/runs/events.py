@@ -213,6 +213,7 @@ class RunFinished:
     at: str
     duration: float
     reason: str = ""
+    recovered: bool = False  # written by another process than the one that ran it
 
 
 @dataclass(frozen=True, slots=True)

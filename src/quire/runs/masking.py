@@ -48,7 +48,8 @@ class Masker:
     """Hides the given secrets and every well-known token. Safe to share between threads."""
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        self._keys = keys_of(secrets)
+        self._secrets = tuple(secrets)
+        self._keys = keys_of(self._secrets)
         self._automaton = automaton_of(self._keys)
         self._values = [key for key in self._keys if key.shape is None]
         self._steps = sum(1 / len(key.text) for key in self._values)  # for one character
@@ -61,6 +62,11 @@ class Masker:
     def _of_values(self) -> ahocorasick.Automaton:
         """Without the literals of shapes: in megabytes of base64 those turn up everywhere."""
         return automaton_of(self._values)
+
+    def learn(self, secrets: Iterable[Secret]) -> None:
+        """Hide these too, from the next text on; of a stream, from its next piece."""
+        fresh = Masker((*self._secrets, *secrets))
+        self.__dict__.update(vars(fresh) | {"_of_values": automaton_of(fresh._values)})
 
     def mask(self, text: str) -> str:
         """The text with every secret replaced."""

@@ -9,11 +9,12 @@ points at is then compared in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import ahocorasick
 
-from .secrets import Secret, variants
+from .secrets import Secret, Variant, variants
 from .shapes import SHAPES, Shape
 
 _ANCHOR = 8
@@ -83,12 +84,18 @@ def keys_of(secrets: Iterable[Secret]) -> list[Key]:
     markers = "\0".join(f"[masked:{name}]" for name in names.split("\0"))
     keys: dict[str, Key] = {}
     for secret in secrets:
-        for text, lead, trail in ((v.key, v.lead, v.trail) for v in variants(secret.value)):
+        for text, lead, trail in ((v.key, v.lead, v.trail) for v in _variants(secret.value)):
             guarded = text in names
             # A part of every marker, such as "masked", cannot be hidden by one.
             if text not in keys and (guarded or text not in markers):
                 keys[text] = Key(text, secret.name, lead, trail, None, guarded)
     return [*_LITERALS, *keys.values()]
+
+
+@lru_cache(1024)
+def _variants(value: str) -> tuple[Variant, ...]:
+    """Each run of a host has the same secrets as the last one."""
+    return tuple(variants(value))
 
 
 def automaton_of(keys: list[Key]) -> ahocorasick.Automaton:

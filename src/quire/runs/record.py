@@ -42,6 +42,11 @@ CHANGED = "changed"
 
 RunState = Outcome | Literal["running"]
 
+RECOVERED = "recovered from the journal of a writer that died; what it says was not witnessed"
+UNWITNESSED = "the process that ran it ended before its record was signed"
+# What nobody who was there vouches for: that all went well, or that a person was waited for.
+_NEEDS_A_WITNESS = ("ok", "paused")
+
 
 @dataclass(frozen=True, slots=True)
 class CellRecord:
@@ -102,6 +107,7 @@ class Record:
     error: RunError | None = None
     # environment, engine, git, asked; empty where the run ended before they were known.
     origin: Mapping[str, Any] = field(default_factory=dict)
+    recovered: bool = False  # by another process, from the journal alone
 
     @property
     def ok(self) -> bool:
@@ -307,6 +313,9 @@ class Fold:
         unfinished: CellStatus = "running" if outcome == "running" else "died"
         cells = tuple(cell.freeze(unfinished=unfinished) for cell in self._cells.values())
         reason = end.reason if end else ""
+        recovered = end.recovered if end else outcome == "died" and start is not None
+        if recovered and outcome in _NEEDS_A_WITNESS:
+            outcome, reason = "died", UNWITNESSED
         if outcome == "died" and end is None:
             reason = "the process that ran it ended before the run did"
         return Record(
@@ -329,6 +338,7 @@ class Fold:
             asked=tuple(self._asked),
             error=_error(outcome, cells, reason, self._death),
             origin=self._origin,
+            recovered=recovered,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .plan import jsonable
 from .printed import plain
-from .record import CellRecord, Record, Result
+from .record import RECOVERED, CellRecord, Record, Result
 
 VALUE_LIMIT = 300
 
@@ -51,6 +51,8 @@ def facts(record: Record) -> Iterator[tuple[str, str]]:
     if record.duration is not None:
         yield "Duration", took(record.duration)
     yield "Cells", counted(record)
+    if record.recovered:
+        yield "Recovered", RECOVERED.removeprefix("recovered ")
     kernel = record.plan.get("kernel")
     if isinstance(kernel, Mapping) and kernel.get("display_name"):
         yield "Kernel", str(kernel["display_name"])

@@ -14,7 +14,7 @@ from .answering import Answer, Answered
 from .events import KernelReplaced, ToolCalled
 from .page import Page
 from .quoting import EXPLAINED, inline
-from .record import CHANGED, CellRecord, Record
+from .record import CHANGED, RECOVERED, CellRecord, Record
 from .rephrasing import for_tools
 from .shrinking import shrink
 from .standing import Standing, standing
@@ -121,6 +121,8 @@ def _head(page: Page, record: Record, notebook: str, say: Say) -> None:
         carried = sum(one.status == "carried" for one in record.cells)
         mode = f"resumed: goes on with {_name(record.resumed_from)}, {carried} cells carried over"
     page.say(f"{mode}; cells: {summary.counted(record)}")
+    if record.recovered:
+        page.say(RECOVERED)
     if record.outcome == "running":
         page.say(f"it goes on; wait for it: {say(Step('wait', {'run': record.run_id}))}")
     if record.plan.get("logbook"):

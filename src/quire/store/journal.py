@@ -26,6 +26,7 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self.path = path
         self._synced = time.monotonic()
+        self._unsynced = False
         with disk(str(path)):
             self._fd = os.open(path, flags | (0 if reopen else os.O_CREAT | os.O_EXCL), 0o600)
             try:
@@ -38,6 +39,7 @@ class Journal:
 
     def append(self, event: Event) -> None:
         """In the file when it returns: a kill of this process loses nothing that was appended."""
+        self._unsynced = True
         with disk(str(self.path)):
             view = memoryview(dumps(event).encode() + b"\n")
             while view:
@@ -49,12 +51,14 @@ class Journal:
         """On the disk when it returns: a power cut loses nothing either."""
         with disk(str(self.path)):
             os.fsync(self._fd)
+        self._unsynced = False
         self._synced = time.monotonic()
 
     def close(self) -> None:
         if self._fd >= 0:
             try:
-                self.sync()
+                if self._unsynced:
+                    self.sync()
             finally:
                 os.close(self._fd)
                 self._fd = -1
@@ -116,15 +120,16 @@ def is_live(path: Path) -> bool:
     return False
 
 
-def finished(path: Path) -> bool:
-    """Whether the last whole line says that the run ended; reads only the end of the file."""
+def finished(path: Path) -> RunFinished | None:
+    """How the run ended, where the last whole line says so; reads only the end of the file."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - BLOCK))
         lines = file.read().splitlines(keepends=True)
     if not lines or not lines[-1].endswith(b"\n"):
-        return False
+        return None
     try:
-        return isinstance(loads(lines[-1]), RunFinished)
+        last = loads(lines[-1])
     except (ValueError, KeyError, TypeError):
-        return False
+        return None
+    return last if isinstance(last, RunFinished) else None

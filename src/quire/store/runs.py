@@ -6,6 +6,7 @@ notebook.ipynb   the executed notebook
 summary.json     a few lines for listings
 spill/           what was too much for the record
 archived.json    where the archive keeps it; not there as long as it does not
+signed.json      what the process that ran it has signed, where the archive could not have it then
 
 `.quire/unarchived/` has an empty file for each run that the archive still lacks.
 """
@@ -70,6 +71,15 @@ class RunFolder:
         with contextlib.suppress(OSError, ValueError):
             found = json.loads((self.path / "archived.json").read_bytes())
             return found if isinstance(found, dict) else None
+        return None
+
+    def vouch(self, signed: bytes) -> None:
+        """Keep what the process that ran it says of it, for whoever archives it later."""
+        write_atomic(self.path / "signed.json", signed)
+
+    def vouched(self) -> bytes | None:
+        with contextlib.suppress(OSError):
+            return (self.path / "signed.json").read_bytes()
         return None
 
     def write(self, cell: str, what: str, text: str, path: str = "") -> str:
@@ -249,32 +259,37 @@ class RunStore:
         # A run killed before its first event has an id all the same.
         return record if record.run_id else replace(record, run_id=folder.run_id)
 
-    def recover(self, folder: RunFolder) -> bool:
+    def recover(self, folder: RunFolder, *, unwitnessed: bool = False) -> bool:
         """Finish the books of a run whose process was killed; leaves others alone. True if so.
+        `unwitnessed`: also where they look finished, and nobody who was there has signed them.
 
         What cannot be written (a read-only disk, a full one) is left as it is: the journal can
         still be read.
         """
-        if not self._is_abandoned(folder):
+        if not self._is_abandoned(folder, unwitnessed):
             return False
         with contextlib.suppress(StorageError), locked(folder.path):
-            if not self._is_abandoned(folder):
+            if not self._is_abandoned(folder, unwitnessed):
                 return False  # somebody else was quicker
-            if not journal.finished(folder.events):
+            said = journal.finished(folder.events)
+            known = said is not None and folder.archived() is not None and not unwitnessed
+            if said is None or not (said.recovered or known):
                 written = folder.events.stat().st_mtime
                 record = fold(journal.read(folder.events))
                 if not record.run_id:
                     return False
-                journal.amend(folder.events, _end_of(record, written))
+                end = _end_of(record, written) if said is None else said
+                # Anybody can have written that it ended well: nobody who was there is left to say.
+                journal.amend(folder.events, replace(end, recovered=True))
             folder.save(self.read(folder), self.version)
             return True
         return False
 
     @staticmethod
-    def _is_abandoned(folder: RunFolder) -> bool:
+    def _is_abandoned(folder: RunFolder, unwitnessed: bool) -> bool:
         return (
             folder.events.exists()
-            and not folder.summary.exists()
+            and (unwitnessed or not folder.summary.exists())
             and not journal.is_live(folder.events)
         )
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from .. import __version__
 from ..errors import GitError, QuireError, StorageError
-from ..runs.archived import archive_files, read_record
+from ..runs.archived import archive_files, canonical, read_record
 from ..runs.attest import ATTESTATION, envelope, statement
+from ..runs.dsse import opened
 from ..runs.record import Record
 from ..store.gitarchive import GitArchive
 from ..store.runs import RunFolder
@@ -33,21 +34,39 @@ class Owed:
 
 
 def archive(ws: Workspace, folder: RunFolder, record: Record) -> dict[str, Any]:
-    """Sign the record and add it. What cannot be archived now is owed, and tried again later."""
-    settings = ws.config.archive
+    """Sign the record and add it. What cannot be archived now is owed, and tried again later: as
+    it is signed now, by who knows that it is so."""
+    files = _files(ws, folder, record)
+    signed = files[ATTESTATION] = envelope(_statement(files), ws.keys.own())
+    try:
+        return _add(ws, folder, files)
+    except QuireError:
+        ws.engine.vouch(record.run_id, signed)
+        with suppress(QuireError):  # it may be the disk that is full
+            folder.vouch(signed)
+        raise
+
+
+def _files(ws: Workspace, folder: RunFolder, record: Record) -> dict[str, bytes]:
     suffix, source = folder.source()
-    files = archive_files(
+    return archive_files(
         record,
         source,
         suffix,
         version=__version__,
-        large=settings.large,
+        large=ws.config.archive.large,
         keep=ws.objects.put,
     )
-    files[ATTESTATION] = envelope(_statement(files), ws.keys.own())
-    place = ws.archive.add(record.run_id, files)
+
+
+def _add(ws: Workspace, folder: RunFolder, files: dict[str, bytes]) -> dict[str, Any]:
+    return _paid(ws, folder, ws.archive.add(folder.run_id, files))
+
+
+def _paid(ws: Workspace, folder: RunFolder, place: str) -> dict[str, Any]:
     where = {"archive": ws.archive.where, "place": place}
     ws.runs.paid(folder, where)
+    ws.engine.vouched.pop(folder.run_id, None)
     return where
 
 
@@ -134,16 +153,54 @@ def _statement(files: dict[str, bytes]) -> dict[str, Any]:
 
 def catch_up(ws: Workspace) -> list[Owed]:
     """Archive the runs that are still owed; those that cannot be, with the reason."""
-    store = ws.runs
     left: list[Owed] = []
-    for folder in store.owed():
-        if store.recover(folder):
-            finish_logbook(ws, store.read(folder))
+    for folder in ws.runs.owed():
         try:
-            archive(ws, folder, store.read(folder))
+            _pay(ws, folder)
         except QuireError as error:
             left.append(Owed(folder.run_id, error))
     return left
+
+
+def _pay(ws: Workspace, folder: RunFolder) -> None:
+    """Archive what another process has run, or this one at another time. Anybody may have written
+    what lies there: either the process that ran it has signed it as it is, or it is recovered."""
+    if folder.run_id in ws.archive.ids():  # it was killed before it could say so
+        _paid(ws, folder, ws.archive.path(folder.run_id))
+        return
+    record = _recovered(ws, folder)
+    if not record.recovered:
+        files = _files(ws, folder, record)
+        signed = _vouched(ws, folder, files)
+        if signed is not None:
+            _add(ws, folder, {**files, ATTESTATION: signed})
+            return
+        record = _recovered(ws, folder, unwitnessed=True)
+        if not record.recovered:
+            raise StorageError(
+                f"the journal of {folder.run_id} cannot be written to",
+                hint="see that its folder can be written to, and that the disk is not full",
+            )
+    archive(ws, folder, record)
+
+
+def _recovered(ws: Workspace, folder: RunFolder, *, unwitnessed: bool = False) -> Record:
+    changed = ws.runs.recover(folder, unwitnessed=unwitnessed)
+    record = ws.runs.read(folder)
+    if changed:
+        finish_logbook(ws, record)
+    return record
+
+
+def _vouched(ws: Workspace, folder: RunFolder, files: dict[str, bytes]) -> bytes | None:
+    """What was signed of just these files when it ran, with a key of this machine."""
+    wanted = canonical(_statement(files))
+    for signed in (ws.engine.vouched.get(folder.run_id), folder.vouched()):
+        if signed is not None:
+            seen = opened(signed, ws.keys.own_trust())
+            if not seen.findings and canonical(seen.payload) == wanted:
+                return signed
+    return None
 
 
 def log(ws: Workspace, limit: int | None = 20) -> Iterator[dict[str, Any]]:

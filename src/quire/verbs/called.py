@@ -38,7 +38,14 @@ def run_called(
     if not isinstance(cwd, str) or "\0" in cwd or not Path(cwd).is_dir():
         raise UsageError("the cell's folder is gone", hint="go to one that is there: os.chdir")
     here = Workspace(
-        ws.root, cwd=cwd, env=ws.env, engine=ws.engine, asker=asker, settings=ws.config, say=ws.say
+        ws.root,
+        cwd=cwd,
+        env=ws.env,
+        engine=ws.engine,
+        asker=asker,
+        settings=ws.config,
+        say=ws.say,
+        caller=ws.caller,
     )
     child = NotebookExecutor(
         path,

@@ -155,7 +155,14 @@ class Gate:
         because = self.affected[path]
         # Each has a workspace of its own: they share the engine and nothing else.
         ws = self.workspace
-        own = Workspace(self.root, cwd=self.root, env=ws.env, engine=ws.engine, world=ws.world)
+        own = Workspace(
+            self.root,
+            cwd=self.root,
+            env=ws.env,
+            engine=ws.engine,
+            world=ws.world,
+            caller=ws.caller,
+        )
         target = self.folder.path / self._names[path]
         try:
             wanted = tasks.said_by(read(own, path))

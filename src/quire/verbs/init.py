@@ -22,6 +22,7 @@ from . import gitsetup
 from .githooks import HOOKS
 from .gitsetup import Program
 from .keys import trusted
+from .person import refuse_from_kernel
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 EXAMPLE = "agent_task_system_health.py"
@@ -75,6 +76,8 @@ def init(ws: Workspace, *, git: bool = True, dry_run: bool = False) -> SetUp:
     _writable(ws, steps)
     if dry_run:
         return SetUp(ws.root, tuple(steps), dry_run)
+    if any(step.action in ("trust", "git init") for step in steps):
+        refuse_from_kernel(ws, "to begin a list of trusted keys")
     if steps and steps[0].action == "git init":
         _make_repository(ws)
         # A template may have brought hooks of its own.

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..runs.trust import LIST, Trust, Trusted, key_name, parse, public_key, when
 from ..store.keys import Key, read_list
 from ..workspace import Workspace
+from .person import refuse_from_kernel
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -68,11 +69,14 @@ def trust_of(ws: Workspace, *, file: str | None = None, revision: str | None = N
 
 def shown(ws: Workspace) -> Shown:
     """This machine's key, made if there is none yet."""
+    if ws.keys.held() is None:
+        refuse_from_kernel(ws, "a new key")
     return _shown(ws, ws.keys.own())
 
 
 def rotated(ws: Workspace) -> tuple[Shown, str]:
     """A new key, and the id of the one that it follows, if there was one."""
+    refuse_from_kernel(ws, "a new key")
     held = ws.keys.rotate()
     return _shown(ws, held.key), held.ended[-1].id if held.ended else ""
 
@@ -102,6 +106,7 @@ def trusted(
     `key` is a public key, a file with one or with lines of a list, or None for one's own. A new
     list begins with one's own key: without it, one's own records would count no more.
     """
+    refuse_from_kernel(ws, "to trust a key")
     end = _end(until)
     keys = ws.keys
     listed = keys.listed()

@@ -17,6 +17,7 @@ from ..runs.summary import one_line
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
 from . import branches, evidence
+from .person import refuse_from_kernel
 from .push import exchange
 from .regenerate import regenerated
 from .review import FETCH, FETCH_TIMEOUT, Review, review
@@ -49,6 +50,7 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
     The branch stays where it is. What others said of a local proposal counts too, so it is fetched
     first; where a remote has the base, the merge is the remote's or there is none.
     """
+    refuse_from_kernel(ws, "to merge a proposal")
     repository = branches.working(ws)
     forge = ws.forge
     _take_in(ws, repository, fit_number(number))

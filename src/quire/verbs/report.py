@@ -16,6 +16,7 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
     return {
         "run_id": record.run_id,
         "outcome": record.outcome,
+        "recovered": record.recovered,
         "results": jsonable(record.values),
         "notebook": notebook,
         "duration": record.duration,

@@ -13,6 +13,7 @@ from ..executors.resume import can_resume
 from ..executors.underway import Attended
 from ..runs.record import Record
 from ..workspace import Workspace
+from .person import refuse_from_kernel
 from .planning import Errand
 from .replay import as_it_was, folder_of, kernel_of
 from .run import NotebookExecutor
@@ -37,6 +38,8 @@ def prepare(
     """The run that goes on, and what a reader should know of how it does. `decision` is what
     becomes of the step that waits; empty: a person is asked. `once_more`: also where somebody has
     taken it up before."""
+    if decision:
+        refuse_from_kernel(workspace, "to decide on a step that waits")
     found = find(workspace, run)
     old = found.record
     if old.outcome != "paused":

@@ -26,6 +26,7 @@ from .committed import EXEMPT
 from .covered import Coverage, coded
 from .evidence import Difference, File, Ran
 from .keys import trust_of
+from .person import refuse_from_kernel
 from .push import exchange
 from .regenerate import in_step, side
 from .verify import Verdict as Proof
@@ -173,6 +174,8 @@ def say(
     ws: Workspace, number: int, verdict: Verdict, text: str
 ) -> tuple[Proposal, tuple[str, ...]]:
     """Approve, comment, or ask for changes; the proposal as it is then, and warnings."""
+    if verdict != "comment":
+        refuse_from_kernel(ws, "a verdict on a proposal")
     forge = ws.forge
     found = forge.proposal(fit_number(number))
     if verdict != "approve" and not text.strip():
@@ -187,6 +190,7 @@ def say(
 
 def close_proposal(ws: Workspace, number: int) -> tuple[Proposal, tuple[str, ...]]:
     """Withdraw a proposal; as it is then, and warnings. The branch stays."""
+    refuse_from_kernel(ws, "to withdraw a proposal")
     ws.forge.close(fit_number(number))
     return _shared(ws, number)
 

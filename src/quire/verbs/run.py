@@ -32,7 +32,7 @@ from ..runs.events import CellChanged, Event, RunFinished
 from ..runs.masking import Masker
 from ..runs.notebook import dumps, notebook
 from ..runs.record import CHANGED, Fold, Record
-from ..runs.secrets import secrets_of
+from ..runs.secrets import Secret
 from ..runs.sieve import Bounds, Sieve
 from ..store.files import write_atomic
 from ..store.journal import Journal
@@ -241,11 +241,13 @@ class NotebookExecutor:
     def _journaled(self, kernel: Kernel, line: Line) -> Iterator[Event]:
         ws = self.workspace
         names = (*hidden(ws), *self._told)
-        self._secrets += secrets_of({**self._spec.env, "QUIRE_TOKEN": line.token}, names)
+        ws.engine.known.meet(ws.env, names)
+        self._secrets += ws.engine.known.meet(self._spec.env, names)
+        self._secrets += (Secret("QUIRE_TOKEN", line.token),)
         if self._kept is not None:
             # Its kernel goes on with the environment that it had then.
             self._secrets += tuple(self._kept.secrets)
-        masker = Masker(self._secrets)
+        masker = ws.engine.known.masker(self._secrets)
         answering = self._answering
         assert answering is not None
         answering.masker = masker
@@ -352,11 +354,13 @@ class NotebookExecutor:
         self._logbook.add(event, self._fold, alive=self._alive)
         if isinstance(event, RunFinished):
             self._alive = False
-            journal.close()
+            journal.sync()
             self.folder.save(self.record, __version__)
             remember(self.workspace, self.record)
             if self._archives:
                 self._archive()
+            journal.close()  # only now: until it is in the archive it is not for others to finish
+            self._follow_up()
             if self._output is not None:
                 nb = notebook(self.record, output_path=str(self._output), version=__version__)
                 write_atomic(self._output, dumps(nb))
@@ -372,9 +376,11 @@ class NotebookExecutor:
             self.not_archived = error
             return
         self.archive_warning = self.workspace.archive.warning
-        if self.plan.parent:
-            return  # the run that asked for this one does the rest for both
-        self.not_pushed = afterwards(self.workspace, self.record, pushes=self._pushes)
+
+    def _follow_up(self) -> None:
+        """Of a run that is in the archive; for one that another run asked for, that one does it."""
+        if self.archived is not None and not self.plan.parent:
+            self.not_pushed = afterwards(self.workspace, self.record, pushes=self._pushes)
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""

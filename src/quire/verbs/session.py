@@ -25,8 +25,8 @@ from ..kernel.calls import Line
 from ..kernel.protocol import Kernel, KernelSpec
 from ..runs.asking import Asker
 from ..runs.events import Event, KernelReplaced, Rewound, SessionClosed, SessionOpened
-from ..runs.masking import Masker, secrets_of
 from ..runs.plan import jsonable
+from ..runs.secrets import Secret
 from ..runs.sessions import SessionState
 from ..runs.sieve import Bounds, Sieve
 from ..workspace import LiveSession, Workspace
@@ -135,8 +135,8 @@ def _started(
     others: dict[str, str] = {}
     start = partial(_kernel, workspace, spec, line, others if path.suffix == LOGBOOK else None)
     names = (*hidden(workspace), *told)
-    secrets = secrets_of({**spec.env, "QUIRE_TOKEN": line.token}, names)
-    masker = Masker(secrets)
+    secrets = (*engine.known.meet(spec.env, names), Secret("QUIRE_TOKEN", line.token))
+    masker = engine.known.masker(secrets)
     folder = workspace.sessions.folder(name)
     bounds = Bounds(stream=config.stream_limit, displays=config.display_limit)
     sieve = Sieve(masker, folder, bounds)

@@ -16,7 +16,6 @@ from typing import Any
 
 from ..errors import ConfigError, ModelError
 from ..runs.breadcrumb import headings, summary
-from ..runs.masking import Masker, secrets_of
 from ..runs.printed import plain
 from ..runs.record import Record
 from ..runs.summary import brief_json, one_line
@@ -71,7 +70,7 @@ def write(ws: Workspace, record: Record) -> Summary:
             f"what runs hold is not sent to {asked.host}: nobody here said that it may be",
             hint=f"export QUIRE_MODEL_HOST={asked.host}, where that is your model's server",
         )
-    masker = Masker(secrets_of(ws.env, hidden(ws)))
+    masker = ws.engine.known.masker(ws.engine.known.meet(ws.env, hidden(ws)))
     given = masker.mask("\n".join(_told(record)))[:_SENT]
     text = _line(masker.mask(plain(complete(ws, _SYSTEM, given))), LONGEST)
     made = Summary(text, _line(asked.model, 100))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from ..errors import UsageError
 from ..store.tokens import Token, Tokens
 from ..workspace import STATE, Workspace
+from .person import refuse_from_kernel
 
 SCOPES = ("read", "run", "write", "review")
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.@:/+-]{0,63}")
@@ -20,6 +21,7 @@ def tokens(ws: Workspace) -> Tokens:
 
 def create(ws: Workspace, agent: str, scopes: Sequence[str]) -> tuple[Token, str]:
     """The second is the token itself, to be shown once."""
+    refuse_from_kernel(ws, "a token")
     if not _AGENT.fullmatch(agent):
         raise UsageError(
             f"{agent[:80]!r} is no name for an agent",
@@ -33,3 +35,9 @@ def create(ws: Workspace, agent: str, scopes: Sequence[str]) -> tuple[Token, str
         )
     granted = [scope for scope in SCOPES if scope in scopes]
     return tokens(ws).create(agent, granted, datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def revoke(ws: Workspace, ident: str) -> Token:
+    """The token that counts no more."""
+    refuse_from_kernel(ws, "to take a token back")
+    return tokens(ws).revoke(ident)

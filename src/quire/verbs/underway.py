@@ -65,7 +65,13 @@ def begin(
         )
     attended = attended or Attended()
     here = Workspace(
-        ws.root, cwd=ws.cwd, env=ws.env, engine=ws.engine, world=ws.world, asker=attended
+        ws.root,
+        cwd=ws.cwd,
+        env=ws.env,
+        engine=ws.engine,
+        world=ws.world,
+        asker=attended,
+        caller=ws.caller,
     )
     with attended.by(ws.asker):
         execution = make(here, attended)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..kernel import descent
 from ..kernel.hostcall import Call
 from ..runs.asking import Answers, Declined, Question
 
@@ -41,6 +43,8 @@ class FarAsker:
     def _asked(
         self, questions: Sequence[Question], called_off: Callable[[], bool]
     ) -> Answers | None:
+        if descent.objection(self._call.pid or os.getpid()):
+            return None  # a cell does not answer itself
         told = self._call.ask([_as_data(question) for question in questions], called_off)
         if told is None:
             return None
@@ -88,6 +92,7 @@ def answer(engine: Engine, call: Call) -> dict[str, Any]:
     from ..verbs.agent.caller import Caller
     from ..workspace import Workspace
 
+    engine.known.meet(call.env)
     ws = Workspace(
         call.cwd,
         cwd=call.cwd,
@@ -95,6 +100,7 @@ def answer(engine: Engine, call: Call) -> dict[str, Any]:
         engine=engine,
         world=call.world,
         asker=FarAsker(call),
+        caller=call.pid,
     )
     caller = Caller(
         str(call.arguments.get("caller", "")),

@@ -77,11 +77,16 @@ class App:
             world=self.world,
             asker=self.asker(),
             say=self.say,
+            caller=self.caller,
         )
 
     def asker(self) -> Asker | None:
-        """Whoever sits at the terminal, if somebody does."""
+        """Whoever sits at the terminal, if somebody does: not a cell that has made one."""
         if not self.terminal.is_attended:
+            return None
+        from ..kernel import descent
+
+        if descent.objection(self.caller or os.getpid()):
             return None
         from .asking import TerminalAsker
 

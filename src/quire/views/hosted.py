@@ -15,6 +15,7 @@ from ..errors import InternalError, QuireError
 from ..kernel import children, hostline
 from ..kernel.host import Host, Request
 from ..kernel.hostcall import Call
+from ..kernel.inside import startenv
 
 if TYPE_CHECKING:
     from ..workspace import Engine
@@ -26,6 +27,7 @@ def main() -> None:
     root, ready = sys.argv[1], int(sys.argv[2])
     _let_go_of_others(ready)
     os.set_inheritable(ready, False)
+    startenv.overwrite()
     from ..workspace import Engine, Workspace
 
     children.alone()
@@ -98,6 +100,7 @@ def served(request: Request, engine: Engine) -> int:
     from .cli import App, dispatch, show_error
     from .terminal import Terminal
 
+    engine.known.meet(request.env)
     stdin, out, err = request.files
     term = Terminal(out, err, request.env, request.columns, stdin=stdin)
     app = App(term, Path(request.cwd), request.env, engine, request.cancelled)

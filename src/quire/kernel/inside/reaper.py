@@ -68,6 +68,12 @@ def parent(pid: int) -> int | None:
     return int(fields[1]) if fields else None
 
 
+def standing(pid: int) -> Process | None:
+    """Its parent, and when it was started; of one that ended and was not waited for, too."""
+    fields = _stat(pid)
+    return (int(fields[1]), int(fields[19])) if fields else None
+
+
 def _live(pid: int) -> Process | None:
     fields = _stat(pid)
     return (pid, int(fields[19])) if fields and fields[0] != "Z" else None

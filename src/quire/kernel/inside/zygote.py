@@ -212,6 +212,9 @@ def serve(fd: int) -> None:
     control = socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
     config = json.loads(control.recv(65536))
+    from . import startenv
+
+    startenv.overwrite()  # before anything is loaded that may keep a pointer into it
     # pyplot picks its backend at import: a preloaded one must already be the inline one.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     from . import finder

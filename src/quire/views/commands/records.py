@@ -14,7 +14,7 @@ from ...runs.calls import by_cell, labelled
 from ...runs.plan import jsonable
 from ...runs.printed import plain, visible
 from ...runs.quoting import mentioned
-from ...runs.record import CellRecord, Record
+from ...runs.record import RECOVERED, CellRecord, Record
 from ...runs.standing import standing
 from ...runs.summary import one_line, took, worded
 from ...store.runs import RunFolder
@@ -173,6 +173,8 @@ def show(app: App, run: str, as_json: bool, everything: bool, cell: str | None) 
         _show_calls(app, calls.get(one.id, []))
     if record.plan.get("logbook"):
         term.out(f"record: {one_line(str(record.plan['logbook']))}")
+    if record.recovered:
+        term.out(term.paint(RECOVERED, "yellow"))
     if (record.error is not None or record.outcome == "paused") and record.reason:
         term.out(term.paint(one_line(record.reason), "red"))
     where = relative(found.folder.notebook, app.cwd) if found.folder else found.notebook

@@ -69,9 +69,9 @@ def list_(app: App, as_json: bool) -> None:
 @click.pass_obj
 def revoke(app: App, token_id: str) -> None:
     """Take a token back. Its next request is refused."""
-    from ...verbs.token import tokens
+    from ...verbs.token import revoke as take_back
 
-    gone = tokens(app.workspace()).revoke(token_id)
+    gone = take_back(app.workspace(), token_id)
     app.terminal.out(f"revoked {gone.id} of {one_line(gone.agent)}")
 
 
