@@ -269,21 +269,32 @@ def _fitted(key: str, kind: str, value: Any, name: str, sample: Any) -> Any:
 
 
 def read(root: Path) -> Config:
+    def content(file: str) -> bytes | None:
+        try:
+            return (root / file).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read {root / file}: {error.strerror}", hint="check its permissions"
+            ) from error
+
+    return read_from(content, str(root))
+
+
+def read_from(content: Callable[[str], bytes | None], place: str) -> Config:
+    """The configuration of a folder. `content` is that of a file in it, None if there is none."""
     import tomllib
 
     for file in FILES:
-        path = root / file
-        try:
-            data: Any = tomllib.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
+        path, found = f"{place}/{file}", content(file)
+        if found is None:
             continue
+        try:
+            data: Any = tomllib.loads(found.decode("utf-8").replace("\r\n", "\n"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"{path} is not valid TOML: {error}", hint="mend that line"
-            ) from error
-        except OSError as error:
-            raise ConfigError(
-                f"cannot read {path}: {error.strerror}", hint="check its permissions"
             ) from error
         if file != "quire.toml":
             tools = data.get("tool")
@@ -291,5 +302,5 @@ def read(root: Path) -> Config:
         if data is not None and not isinstance(data, dict):
             raise ConfigError(f"{path}: tool.quire must be a table", hint="[tool.quire]")
         if data is not None:
-            return parse(data, str(path))
+            return parse(data, path)
     return Config()

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -216,6 +216,109 @@ def test_a_task_can_be_left_out(repo: Scratch, engine: Engine) -> None:
     assert outcomes(result) == {"sum": "ok"}
     assert [item.task for item in result.left_out] == ["notebooks/manual.py"]
     assert "notebooks/manual.py" in (repo.root / ".quire/ci/summary.md").read_text()
+
+
+HOWS = ["new", "changed", "renamed"]
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("ref", ["", "main", "elsewhere"])
+def test_a_change_cannot_leave_its_task_out(
+    repo: Scratch, engine: Engine, how: str, ref: str
+) -> None:
+    """Only what the base says so is left out; a base that is not in the clone says nothing."""
+    task(repo, "old", "print(1)")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "Old")
+    repo.git("switch", "--quiet", "-c", "work")
+    name = "old" if how == "changed" else "fresh"
+    task(repo, name, "1 / 0", ci="false")
+    if how == "renamed":
+        (repo.root / "notebooks/old.py").unlink()
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "Leave it out")
+    env = {"GITHUB_BASE_REF": ref} if ref else {}
+    result = gate(workspace(repo, engine, **env))
+    assert one(result, name).outcome == "failed"
+    assert "does not count" in one(result, name).because
+    removed = [item.task for item in result.left_out]
+    assert removed == (["notebooks/old.py"] if how == "renamed" and ref != "elsewhere" else [])
+
+
+def test_what_the_base_leaves_out_stays_so(repo: Scratch, engine: Engine) -> None:
+    task(repo, "manual", "1 / 0", ci="false")
+    task(repo, "given", "print(2)", ci="{run: false, timeout: 9}")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "By hand only")
+    repo.git("switch", "--quiet", "-c", "work")
+    for name in ("manual", "given"):
+        task(repo, name, "2 / 0", ci="false")
+    result = gate(workspace(repo, engine))
+    assert result.ok
+    assert {item.task for item in result.left_out} == {"notebooks/manual.py", "notebooks/given.py"}
+
+
+def hidden_by_a_configuration(repo: Scratch) -> None:
+    repo.write("quire.toml", 'notebooks = "other"\n')
+    repo.write("other/x.py", "# %%\n1\n")
+
+
+def hidden_by_a_virtual_environment(repo: Scratch) -> None:
+    repo.write("notebooks/team/pyvenv.cfg", "")
+
+
+def hidden_by_a_link(repo: Scratch) -> None:
+    (repo.root / "notebooks/team").rename(repo.root / "kept")
+    (repo.root / "notebooks/team").symlink_to("../kept")
+
+
+@pytest.mark.parametrize(
+    "hide", [hidden_by_a_configuration, hidden_by_a_virtual_environment, hidden_by_a_link]
+)
+def test_a_change_cannot_hide_a_task(
+    repo: Scratch, engine: Engine, hide: Callable[[Scratch], None]
+) -> None:
+    repo.write("notebooks/team/bad.py", "# %%\n1\n")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "A team's")
+    repo.git("switch", "--quiet", "-c", "work")
+    repo.write("notebooks/team/bad.py", "# %%\n1 / 0\n")
+    hide(repo)
+    repo.git("add", "--all")
+    repo.git("commit", "--quiet", "-m", "Hide it")
+    assert one(gate(workspace(repo, engine)), "bad").outcome == "failed"
+
+
+def test_a_task_that_becomes_a_link_out_is_not_left_out(
+    repo: Scratch, engine: Engine, tmp_path: Path
+) -> None:
+    repo.git("switch", "--quiet", "-c", "work")
+    (tmp_path / "out.py").write_text("# %%\n1\n")
+    (repo.root / "notebooks/sum.py").unlink()
+    (repo.root / "notebooks/sum.py").symlink_to(tmp_path / "out.py")
+    repo.git("commit", "--quiet", "-a", "-m", "A link")
+    result = gate(workspace(repo, engine))
+    assert one(result, "sum").outcome == "error"
+    assert "leads out" in one(result, "sum").error
+    assert not result.left_out
+
+
+def test_a_change_cannot_name_its_own_base(repo: Scratch, engine: Engine) -> None:
+    repo.git("switch", "--quiet", "-c", "work")
+    repo.write("quire.toml", '[forge]\nbase = "work"\n')
+    task(repo, "bad", "1 / 0", ci="false")
+    repo.git("add", ".")
+    repo.git("commit", "--quiet", "-m", "Onto itself")
+    assert one(gate(workspace(repo, engine)), "bad").outcome == "failed"
+
+
+def test_a_removed_task_is_named(repo: Scratch, engine: Engine) -> None:
+    """Also one that is moved to where the gate does not look."""
+    repo.git("switch", "--quiet", "-c", "work")
+    repo.write("notebooks/plain.py", "x = 1\n")
+    repo.git("mv", "notebooks/sum.py", "sum.py")
+    result = gate(workspace(repo, engine))
+    assert [item.task for item in result.left_out] == ["notebooks/sum.py"]
 
 
 def test_what_cannot_run_stops_nobody(repo: Scratch, engine: Engine) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from quire.errors import DocumentError, GitError, QuireError, UsageError
 from quire.verbs.commit import Committed, commit
+from quire.verbs.sync import sync
 from quire.workspace import Workspace
 from scratch import Scratch
 
@@ -141,11 +142,48 @@ def test_outputs_and_counts_are_not_committed(repo: Scratch, ws: Workspace) -> N
     assert json.loads(path.read_text())["cells"][1]["outputs"] == [output]
     data["cells"][1]["source"] = ["print('bye')"]
     path.write_text(json.dumps(data, indent=1) + "\n")
+    sync(ws, ["notebooks/greet.ipynb"], side="ipynb")
     done = commit(ws, ["notebooks/greet.ipynb"], "Say bye")
     assert done.paths == ("notebooks/greet.ipynb", "notebooks/greet.py")
     assert "print('bye')" in committed(repo, "notebooks/greet.py")
     cell = json.loads(committed(repo, "notebooks/greet.ipynb"))["cells"][1]
     assert (cell["outputs"], cell["execution_count"]) == ([], None)
+
+
+@pytest.mark.parametrize("pulled", [False, True])
+def test_code_of_a_notebook_is_not_committed_unasked(
+    repo: Scratch, ws: Workspace, pulled: bool
+) -> None:
+    commit(ws, ["notebooks/sum.py"], "Its notebook")
+    py, nb = repo.root / "notebooks/sum.py", repo.root / "notebooks/sum.ipynb"
+    nb.write_text(nb.read_text().replace("sum(range(n))", "steal()"))
+    if pulled:  # a colleague has committed it, with git's own commit
+        repo.git("commit", "--quiet", "-a", "-m", "Nothing to see")
+    text, before = py.read_text(), state(repo)
+    for name in ("notebooks/sum.py", "notebooks/sum.ipynb", "notebooks"):
+        with pytest.raises(UsageError, match="say different things") as caught:
+            commit(ws, [name], "Mine")
+        assert "quire sync --take ipynb notebooks/sum.ipynb" in caught.value.hint
+    assert (py.read_text(), state(repo)) == (text, before)
+    sync(ws, ["notebooks/sum.py"], side="py")
+    assert "steal()" not in nb.read_text()
+
+
+def test_a_text_that_is_gone_does_not_come_back_as_something_else(
+    repo: Scratch, ws: Workspace
+) -> None:
+    commit(ws, ["notebooks/sum.py"], "Its notebook")
+    py, nb = repo.root / "notebooks/sum.py", repo.root / "notebooks/sum.ipynb"
+    py.unlink()
+    assert [found.action for found in sync(ws, ["notebooks/sum.ipynb"])] == ["written"]
+    assert "sum(range(n))" in py.read_text()
+    py.unlink()
+    nb.write_text(nb.read_text().replace("sum(range(n))", "steal()"))
+    for name in ("notebooks/sum.ipynb", "notebooks"):
+        assert [found.action for found in sync(ws, [name])] == ["conflict"]
+    assert not py.exists()
+    sync(ws, ["notebooks/sum.ipynb"], side="ipynb")
+    assert "steal()" in py.read_text()
 
 
 def test_a_task_that_python_cannot_read_is_refused_with_its_line(

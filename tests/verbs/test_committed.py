@@ -106,7 +106,11 @@ PRINTED = [{"output_type": "stream", "name": "stdout", "text": ["no kernel said 
         (notebook(outputs=PRINTED), True),
         (notebook(execution_count=3), True),
         (notebook(outputs=PRINTED, execution_count=3), True),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", False),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", True),
+        (notebook(outputs=PRINTED).replace("outputs", "outp\\u0075ts"), True),
+        (notebook()[:-1] + ', "worksheets": [{"cells": [{"outputs": [1]}]}]}', True),
+        (notebook()[:-1] + ', "cells": []}', True),
+        ("<html>", True),
         ("", False),
         ('{"outputs": ', True),
         ('{"worksheets": [{"cells": [{"outputs": [1]}]}]}', True),
@@ -196,9 +200,55 @@ def test_names_and_links(repo: Scratch, ws: Workspace) -> None:
     repo.write(odd, notebook(outputs=PRINTED))
     (repo.root / "docs" / "link.ipynb").symlink_to("/etc/hostname")
     add(repo)
-    (told,) = found(ws)
-    assert told.task == odd
+    link, told = found(ws)
+    assert (link.task, told.task) == ("docs/link.ipynb", odd)
+    assert "leads out" in link.error + link.traceback
     assert "\n" not in told.error
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("outputs", [PRINTED, []])
+def test_an_encoding_hides_nothing(
+    repo: Scratch, ws: Workspace, encoding: str, outputs: list[Any]
+) -> None:
+    (repo.root / "docs").mkdir()
+    (repo.root / "docs/x.ipynb").write_bytes(notebook(outputs=outputs).encode(encoding))
+    add(repo)
+    assert [run.task for run in found(ws)] == ["docs/x.ipynb"]
+
+
+def test_a_link_hides_nothing(repo: Scratch, ws: Workspace) -> None:
+    repo.write("docs/data.json", notebook(outputs=PRINTED))
+    repo.write("docs/clean.ipynb", notebook())
+    for name, target in (("a", "data.json"), ("b", "clean.ipynb"), ("c", "none.ipynb"), ("d", "d")):
+        (repo.root / f"docs/{name}.ipynb").symlink_to(target)
+    (repo.root / "docs/e.ipynb").symlink_to("d.ipynb")
+    add(repo)
+    assert [run.task for run in found(ws)] == [f"docs/{name}.ipynb" for name in "acde"]
+
+
+def test_the_content_of_a_large_file_counts(repo: Scratch, ws: Workspace) -> None:
+    """As git takes it in: the index has a pointer, the working tree the notebook."""
+    repo.write(".gitattributes", "docs/*.ipynb filter=lfs\n")
+    repo.git("config", "filter.lfs.clean", "cat > /dev/null; echo version https://git-lfs/1")
+    repo.write("docs/x.ipynb", notebook())
+    add(repo)
+    assert repo.git("show", ":docs/x.ipynb").startswith("version")
+    assert found(ws) == []
+    repo.write("docs/x.ipynb", notebook(outputs=PRINTED))
+    assert len(found(ws)) == 1
+
+
+def test_without_the_base_nobody_is_excused(repo: Scratch, ws: Workspace, executed: Path) -> None:
+    """Where the base is not in the clone, the word of the change does not stand for it."""
+    repo.write(".gitattributes", "docs/x.ipynb quire=unproven\n")
+    repo.write("docs/x.ipynb", notebook(outputs=PRINTED))
+    repo.git("add", "--all", "--force", ".gitattributes", "docs")
+    repo.git("commit", "--quiet", "-m", "Excuse it")
+    assert found(ws) == []
+    env = {**ws.env, "GITHUB_BASE_REF": "elsewhere"}
+    result = gate(Workspace(ws.root, cwd=ws.cwd, env=env, engine=ws.engine))
+    assert [run.task for run in result.failures] == ["docs/x.ipynb"]
 
 
 def test_another_workspace_of_the_repository(repo: Scratch, engine: Engine) -> None:

@@ -11,7 +11,8 @@ import nbformat
 import pytest
 
 from quire.errors import DocumentError, UsageError
-from quire.verbs.sync import Synced, sync
+from quire.verbs import twin
+from quire.verbs.sync import Synced, Take, sync
 from quire.workspace import Workspace
 
 TEXT = """\
@@ -94,16 +95,24 @@ def test_other_line_ends_are_no_edit(ws: Workspace, pair: tuple[Path, Path]) -> 
     pair[0].write_bytes(TEXT.replace("\n", "\r\n").encode())
     assert actions(sync(ws, ["."])) == [("task.py", "task.ipynb", "unchanged")]
     edit(pair[1], 2, source="print(3)")
-    sync(ws, ["."])
+    sync(ws, ["task.py"], side="ipynb")
     assert (
         pair[0].read_bytes() == TEXT.replace("print(x)", "print(3)").replace("\n", "\r\n").encode()
     )
 
 
-def test_an_edited_notebook_is_written_back(ws: Workspace, pair: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("name", ["task.py", "task.ipynb"])
+def test_an_edited_notebook_is_written_back_when_somebody_says_so(
+    ws: Workspace, pair: tuple[Path, Path], name: str, tmp_path: Path
+) -> None:
     py, nb = pair
     edit(nb, 1, source=["x = 5\n", "y = 6"])
-    assert actions(sync(ws, ["task.py"])) == [("task.ipynb", "task.py", "written")]
+    before = snapshot(tmp_path)
+    (found,) = sync(ws, [name])
+    assert found.action == "conflict"
+    assert "the notebook was edited; quire sync --take ipynb task.ipynb" in found.hint
+    assert snapshot(tmp_path) == before
+    assert actions(sync(ws, [name], side="ipynb")) == [("task.ipynb", "task.py", "written")]
     assert py.read_text() == TEXT.replace("x = 1", "x = 5\ny = 6")
     assert actions(sync(ws, ["task.py"])) == [("task.py", "task.ipynb", "unchanged")]
     py.write_text(py.read_text().replace("y = 6", "y = 7"))
@@ -120,7 +129,7 @@ def test_writing_back_keeps_the_hand_of_the_author(ws: Workspace, tmp_path: Path
     py.chmod(0o755)
     sync(ws, ["t.py"])
     edit(nb, 2, source="b = 3")
-    sync(ws, ["t.py"])
+    sync(ws, ["t.py"], side="ipynb")
     assert py.read_text() == text.replace("#%% two\nb = 2", "\n# %% two\nb = 3")
     assert py.stat().st_mode & 0o777 == 0o755
 
@@ -137,7 +146,7 @@ def test_outputs_are_no_edit_and_stay(ws: Workspace, pair: tuple[Path, Path]) ->
     assert load(nb)["cells"][2]["outputs"] == [output]
     assert load(nb)["cells"][1]["source"] == ["x = 2"]
     edit(nb, 0, source="# Other")
-    sync(ws, ["."])
+    sync(ws, ["task.ipynb"], side="ipynb")
     assert load(nb)["cells"][2]["outputs"] == [output]
 
 
@@ -152,6 +161,89 @@ def test_both_edited_is_a_conflict(ws: Workspace, pair: tuple[Path, Path], tmp_p
     assert snapshot(tmp_path) == before
     nb.unlink()
     assert actions(sync(ws, ["."])) == [("task.py", "task.ipynb", "written")]
+
+
+@pytest.mark.parametrize(("side", "wins"), [("py", "x = 2"), ("ipynb", "x = 3")])
+def test_somebody_says_which_counts(
+    ws: Workspace, pair: tuple[Path, Path], side: Take, wins: str
+) -> None:
+    py, nb = pair
+    py.write_text(TEXT.replace("x = 1", "x = 2"))
+    edit(nb, 1, source="x = 3")
+    assert [found.action for found in sync(ws, ["task.py"], side=side)] == ["written"]
+    assert py.read_text() == TEXT.replace("x = 1", wins)
+    assert load(nb)["cells"][1]["source"] in (wins, [wins])
+    assert actions(sync(ws, ["."])) == [("task.py", "task.ipynb", "unchanged")]
+
+
+def test_it_is_said_of_single_notebooks(ws: Workspace, pair: tuple[Path, Path]) -> None:
+    with pytest.raises(UsageError, match="is a folder"):
+        sync(ws, ["."], side="py")
+    pair[1].unlink()
+    with pytest.raises(DocumentError, match=r"no file task\.ipynb to take"):
+        sync(ws, ["task.py"], side="ipynb")
+
+
+def test_a_conflict_keeps_the_others_from_being_written(
+    ws: Workspace, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "new.py").write_text(TEXT)
+    edit(pair[1], 1, source="x = 3")
+    before = snapshot(tmp_path)
+    assert [found.action for found in sync(ws, ["."])] == ["stale", "conflict"]
+    assert snapshot(tmp_path) == before
+
+
+def restamp(nb: Path, *, source: str | None, cells: bool) -> None:
+    """As somebody writes it who wants the notebook to be believed."""
+    data = load(nb)
+    stamp = data["metadata"]["quire"]
+    if cells:
+        stamp["cells_sha256"] = twin.loads(nb.read_text(), ".ipynb").digest
+    if source is not None:
+        stamp["source_sha256"] = source
+    nb.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize("source", [None, "0" * 64, twin.text_digest(TEXT)])
+@pytest.mark.parametrize("cells", [True, False])
+def test_no_stamp_gets_code_into_the_text(
+    ws: Workspace, pair: tuple[Path, Path], source: str | None, cells: bool
+) -> None:
+    py, nb = pair
+    edit(nb, 1, source="steal()")
+    restamp(nb, source=source, cells=cells)
+    for name in (".", "task.py", "task.ipynb"):
+        (found,) = sync(ws, [name])
+        assert found.action != "unchanged" or "steal" not in nb.read_text()
+        assert py.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"quire": {"ci": False}}, {"jupytext": {"comment_magics": True}}]
+)
+def test_nor_does_metadata(
+    ws: Workspace, pair: tuple[Path, Path], metadata: dict[str, Any]
+) -> None:
+    """A header decides how the whole text is read."""
+    py, nb = pair
+    data = load(nb)
+    data["metadata"]["quire"] |= metadata.pop("quire", {})
+    data["metadata"] |= metadata
+    nb.write_text(json.dumps(data))
+    sync(ws, ["."])
+    assert py.read_text() == TEXT
+
+
+def test_how_a_front_end_shows_a_cell_is_no_edit(ws: Workspace, pair: tuple[Path, Path]) -> None:
+    py, nb = pair
+    edit(nb, 1, metadata={**load(nb)["cells"][1]["metadata"], "collapsed": True})
+    sync(ws, ["."])
+    assert py.read_text() == TEXT
+    assert actions(sync(ws, ["."])) == [("task.py", "task.ipynb", "unchanged")]
+    py.write_text(TEXT.replace("x = 1", "x = 2"))
+    assert actions(sync(ws, ["."])) == [("task.py", "task.ipynb", "written")]
+    assert load(nb)["cells"][1]["source"] == ["x = 2"]
 
 
 def test_the_same_edit_on_both_sides_is_none(ws: Workspace, pair: tuple[Path, Path]) -> None:

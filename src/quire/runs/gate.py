@@ -17,7 +17,8 @@ from .record import Record, RunState
 from .summary import brief_json, is_table, one_line, row_count, took, worded
 
 # "error": it could not be run at all. "uncovered": a notebook with outputs that nothing proves.
-State = RunState | Literal["error", "uncovered"]
+# "differs": a notebook that does not say what its `.py` says.
+State = RunState | Literal["error", "uncovered", "differs"]
 
 NAME_LIMIT = 200
 RESULTS_SHOWN = 8
@@ -155,14 +156,21 @@ def _brief(result: Any) -> str:
 def headline(result: GateResult) -> str:
     """Such as `3 ok, 1 failed in 4.2 s`. Words and numbers of our own only."""
     counts = Counter[str](run.outcome for run in result.tasks)
-    order = ("ok", "failed", "timed_out", "died", "error", "uncovered", "cancelled", "paused")
+    order = (
+        "ok", "failed", "timed_out", "died", "error", "differs", "uncovered", "cancelled", "paused",
+    )  # fmt: skip
     parts = [f"{counts[name]} {_STATE.get(name, worded(name))}" for name in order if counts[name]]
     if not parts:
         return "no task is affected" if result.unaffected else "there are no tasks"
     return f"{', '.join(parts)} in {took(result.duration)}"
 
 
-_STATE = {"error": "could not run", "uncovered": "not covered by a run"}
+_OF_NOTEBOOKS = ("differs", "uncovered")
+_STATE = {
+    "error": "could not run",
+    "uncovered": "not covered by a run",
+    "differs": "not what its .py says",
+}
 
 
 def compared(result: GateResult, shown: Callable[[str], str] = one_line) -> str:
@@ -191,7 +199,7 @@ def markdown(result: GateResult) -> str:
     if result.cancelled:
         parts.append("The gate was cancelled before it was over.")
     parts += [f"> {code(warning)}" for warning in result.warnings]
-    runs = [run for run in result.tasks if run.outcome != "uncovered"]
+    runs = [run for run in result.tasks if run.outcome not in _OF_NOTEBOOKS]
     if runs:
         parts.append(_table(runs[:ROWS_SHOWN]))
         if len(runs) > ROWS_SHOWN:

@@ -19,6 +19,7 @@ from ..document.needs import Import, Needs
 from ..errors import DocumentError, GitError, UsageError
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
+from . import rules
 
 # A change to one of these, wherever it lies, may change what every task does.
 _CONFIGURATION = re.compile(
@@ -37,13 +38,14 @@ _SHALLOW = "this is a shallow clone (in a workflow: fetch-depth: 0)"
 class Change:
     """What differs from `base`, as paths. `everything` says why all tasks count; '' if files do.
 
-    `onto` is what the change is to go onto: there stand the rules that it cannot make itself.
+    `onto` is what the change is to go onto: there stand the rules that it cannot make itself. It
+    is '' where there is no such thing, as on main itself, and None where it is not in this clone.
     """
 
     files: frozenset[Path] = frozenset()
     base: str = ""
     everything: str = ""
-    onto: str = ""
+    onto: str | None = ""
 
 
 def change(ws: Workspace, base: str | None = None, *, everything: str = "") -> Change:
@@ -90,7 +92,7 @@ def _given(repository: Repository, base: str) -> str | Change:
     if commit is not None:
         return commit
     if _is_shallow(repository):
-        return Change(everything=f"{base} is not in this clone: {_SHALLOW}")
+        return Change(everything=f"{base} is not in this clone: {_SHALLOW}", onto=None)
     raise UsageError(
         f"git knows no commit {base!r} to compare with",
         hint="give --base a branch, a tag or a commit, or --all to run everything",
@@ -104,12 +106,12 @@ def _base(ws: Workspace, repository: Repository, head: str) -> str | Change:
         try:
             name = branch_name(asked)
         except UsageError as error:
-            return Change(everything=error.message)
+            return Change(everything=error.message, onto=None)
         for ref in (f"refs/remotes/origin/{name}", f"refs/heads/{name}"):
             if commit := repository.resolve(ref):
                 return commit
         why = f": {_SHALLOW}" if _is_shallow(repository) else ""
-        return Change(everything=f"the base branch {name} is not in this clone{why}")
+        return Change(everything=f"the base branch {name} is not in this clone{why}", onto=None)
     main = _main(ws, repository)
     if main is None:
         return Change(everything="there is no main branch to compare with (--base names one)")
@@ -128,8 +130,15 @@ def _main(ws: Workspace, repository: Repository) -> tuple[str, str] | None:
     said = repository.ask("symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD")
     if said.code == 0:
         names.insert(0, said.text.removeprefix(f"refs/remotes/{remote}/"))
-    if ws.config.forge.base:
-        names.insert(0, branch_name(ws.config.forge.base))
+    found = _first(repository, remote, names)
+    # As main has it: a change must not be able to say what it is compared with.
+    settings = rules.config_of(ws, repository, found[1]) if found else ws.config
+    if settings.forge.base:
+        found = _first(repository, remote, [branch_name(settings.forge.base)]) or found
+    return found
+
+
+def _first(repository: Repository, remote: str, names: Iterable[str]) -> tuple[str, str] | None:
     for name in names:
         for ref in (f"refs/remotes/{remote}/{name}", f"refs/heads/{name}"):
             if repository.resolve(ref) is not None:

@@ -35,9 +35,10 @@ from ..store.gatefolder import GateFolder, check_place, check_report, is_free
 from ..workspace import STATE, Workspace
 from . import affected, tasks
 from .archive import send
-from .committed import uncovered_notebooks
+from .committed import disagreeing_pairs, uncovered_notebooks
 from .read import read
 from .report import short_traceback
+from .rules import Rules
 from .run import NotebookExecutor, drained
 
 OUTPUT = f"{STATE}/ci"
@@ -91,14 +92,15 @@ class Gate:
         self._limits = (timeout, cell_timeout)
         self._cancel = cancel
         self._now = now
-        self._found = tasks.find(ws)
         why = "--all was given" if everything else ""
         self.change = affected.change(ws, base, everything=why)
+        self._rules = Rules(ws, self.change.onto, self.change.base)
+        self._found = self._rules.find(tasks.find(ws))
         self.affected = affected.affected(ws, self._found.tasks, self.change)
         self._done: dict[Path, TaskRun] = {}
         # Of tasks that are not over: a record may be large, and a gate may have many of them.
         self._executions: dict[Path, NotebookExecutor] = {}
-        self._uncovered: tuple[TaskRun, ...] = ()
+        self._notebooks: tuple[TaskRun, ...] = ()
         self._names = {path: self._target(path) for path in self.affected}
         for name in self._names.values():
             if (self.folder.path / name).with_suffix(".py").exists():
@@ -107,10 +109,11 @@ class Gate:
                     hint="give --output a folder of its own",
                 )
         self.folder.check(self._written())
-        links = (LeftOut(ws.named(link), why) for link, why in self._found.links.items())
+        left = [LeftOut(ws.named(link), why) for link, why in self._found.links.items()]
+        left += [LeftOut(ws.named(path), "the change removes it") for path in self._rules.removed()]
         self.result = GateResult(
             unaffected=tuple(self._named(p) for p in self._found.tasks if p not in self.affected),
-            left_out=tuple(links),
+            left_out=tuple(left),
             base=self.change.base,
             everything=self.change.everything,
             started=now().isoformat(),
@@ -122,7 +125,10 @@ class Gate:
             _ignored(self.root / STATE)
         with self.folder.claimed(self._written()):
             # Before anything runs: a task may write notebooks of its own.
-            self._uncovered = tuple(uncovered_notebooks(self.workspace, self.change.onto))
+            self._notebooks = (
+                *disagreeing_pairs(self.workspace),
+                *uncovered_notebooks(self.workspace, self.change.onto),
+            )
             planned = [one for path in self.affected if (one := self._planned(path)) is not None]
             refused = list(self._done.values())
             try:
@@ -165,7 +171,10 @@ class Gate:
         )
         target = self.folder.path / self._names[path]
         try:
-            wanted = tasks.said_by(read(own, path))
+            said = tasks.said_by(read(own, path))
+            wanted = self._rules.settings(path, said)
+            if wanted.wanted and not said.wanted:
+                because += "; `ci: false` does not count before it is on the base"
             if not wanted.wanted:
                 left = LeftOut(self._named(path), "its header says so (`ci: false`)")
                 self.result = replace(self.result, left_out=(*self.result.left_out, left))
@@ -186,6 +195,10 @@ class Gate:
             self._done[path] = self._refused(path, because, error)
             return None
         return Planned(path, because, target)
+
+    def _lost(self, path: Path, why: str) -> TaskRun:
+        hint = "make it a file again, or remove it"
+        return TaskRun(self._named(path), "error", why, error=why, error_type="Link", hint=hint)
 
     def _refused(self, path: Path, because: str, error: QuireError) -> TaskRun:
         message, _, more = error.message.partition("\n")
@@ -283,10 +296,11 @@ class Gate:
         self.result = replace(self.result, warnings=(*self.result.warnings, told))
 
     def _conclude(self, duration: float) -> None:
-        runs = (self._done[path] for path in self.affected if path in self._done)
+        runs = [self._done[path] for path in self.affected if path in self._done]
+        runs += [self._lost(path, why) for path, why in self._found.lost.items()]
         self.result = replace(
             self.result,
-            tasks=(*runs, *self._uncovered),
+            tasks=(*runs, *self._notebooks),
             duration=round(duration, 6),
             cancelled=self._cancel is not None and self._cancel.is_set(),
         )

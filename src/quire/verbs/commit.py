@@ -295,7 +295,8 @@ def _checked(
                 )
         if step.result.action == "conflict":
             raise UsageError(
-                f"{ws.named(step.result.source)} and its twin differ", hint=step.result.hint
+                f"{ws.named(step.result.source)} and its notebook say different things",
+                hint=step.result.hint,
             )
         name = _name(repository, step.result.source)
         text = formats.decode(step.result.source.read_bytes(), step.result.source.name)

@@ -220,7 +220,8 @@ def _where(cell: Coded, other: Coded) -> str:
 def coded(nb: Any) -> Iterator[Coded]:
     """The code cells that say anything. Raises ValueError for what is no notebook."""
     cells = nb.get("cells") if isinstance(nb, dict) else None
-    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+    old = isinstance(nb, dict) and ("worksheets" in nb or nb.get("nbformat", 4) != 4)
+    if old or not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise ValueError("it is not a notebook of nbformat 4")
     for at, cell in enumerate(cells):
         if cell.get("cell_type") != "code":

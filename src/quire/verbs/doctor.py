@@ -321,7 +321,7 @@ def _notebooks(ws: Workspace) -> Iterator[Finding]:
     stale = [ws.named(s.target) for s in found if s.action == "stale" and s.target.exists()]
     split = [ws.named(s.source) for s in found if s.action == "conflict"]
     if split:
-        said = f"edited on both sides: {_some(split)}"
+        said = f"the .ipynb says something else than the .py: {_some(split)}"
         yield Finding("warning", "notebooks", said, f"quire sync {ws.config.notebooks} says more")
     if stale:
         said = f"behind their other half: {_some(stale)}"

@@ -17,6 +17,7 @@ from ..runs.record import Record
 from ..store.git import Repository
 from ..workspace import Workspace
 from .gitfilter import strip
+from .pairs import is_pair, source
 
 LOOKED_AT = 200  # runs of one task that are read to find one of a certain version
 
@@ -88,15 +89,16 @@ def difference(repository: Repository, base: str, head: str) -> Difference:
 
 
 def tasks(repository: Repository, change: Difference) -> tuple[File, ...]:
-    """The tasks of a change: each `.py` with cells, and each `.ipynb` that has no `.py`."""
+    """The tasks of a change: each `.py` with cells, and each `.ipynb` that no `.py` speaks for."""
     found = []
     for file in change.files:
         if file.suffix == ".py":
             if any(data is not None and is_task(data, file.path) for data in (file.old, file.new)):
                 found.append(file)
             continue
-        py = str(PurePosixPath(file.path).with_suffix(".py"))
-        if repository.blob(change.head, py) is None and repository.blob(change.since, py) is None:
+        commit, data = (change.since, file.old) if file.new is None else (change.head, file.new)
+        py = repository.blob(commit, source(file.path))
+        if py is None or not is_pair(py, data, source(file.path)):
             found.append(file)
     return tuple(found)
 

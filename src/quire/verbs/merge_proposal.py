@@ -21,6 +21,7 @@ from .person import refuse_from_kernel
 from .push import exchange
 from .regenerate import regenerated
 from .review import FETCH, FETCH_TIMEOUT, Review, review
+from .sync import taking
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,9 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
 
 def _next(looked: Review) -> str:
     found = looked.proposal
+    for nb in looked.notebooks:
+        if nb.wrong:
+            return f"on the branch {one_line(found.branch)}: {taking(one_line(nb.path))}"
     lacking = [task.file.path for task in looked.tasks if task.lacks_run]
     if not lacking:
         return f"quire review {found.number} says more"

@@ -17,12 +17,13 @@ from ..runs.summary import one_line, took
 from ..store.git import Repository, branch_name
 from ..store.gitarchive import GitArchive
 from ..workspace import Workspace
-from . import branches, evidence
+from . import branches, evidence, pairs
 from .backing import backing
 from .commit import push_branch
 from .evidence import Difference, File, Ran
 from .keys import trust_of
 from .push import exchange, send_branch
+from .sync import taking
 from .verify import Verdict, verify_run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -98,6 +99,8 @@ def propose(
     name, target, change = _change(ws, repository, branch, base, remote)
     shown = _shown(ws, repository, change, run)
     warnings = list(_uncommitted(repository, name, shown))
+    wrong = pairs.touched(repository, change.head, (f.path for f in change.files))
+    warnings += [f"{name}: {why}; {taking(name)}" for name, why in wrong.items()]
     warnings += [f"{task.file.path}: {note}" for task in shown for note in task.notes]
     if remote is not None:
         push_branch(repository, remote, name)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from ..document import formats
 from ..errors import UsageError
@@ -17,9 +18,7 @@ from ..store.git import Repository
 from ..workspace import Workspace
 from . import evidence
 from .regenerate import side
-from .sync import SKIPPED
-
-_STAMP = b'"source_sha256"'
+from .sync import SKIPPED, STAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def removed(ws: Workspace, repository: Repository, tasks: Iterable[str]) -> Iter
         if text is None:
             is_gone = twin is not None and not os.path.lexists(top / nb)
         else:
-            is_gone = evidence.is_task(text, py) or (twin is not None and _STAMP in twin)
+            is_gone = evidence.is_task(text, py) or (twin is not None and STAMP in twin)
         names = tuple(name for name, data in ((py, text), (nb, twin)) if data is not None)
         if is_gone and not _is_elsewhere(repository, names):
             yield Removal(py, names, _left(ws, py, top / nb, text))
@@ -73,7 +72,8 @@ def _left(ws: Workspace, py: str, nb: Path, text: bytes | None) -> Path | None:
     if not made and not same:
         raise UsageError(
             f"{py} is gone but {nb.name} is there, and was edited",
-            hint=f"remove {nb.name} too, or bring the task back: quire sync {ws.named(nb)}",
+            hint=f"remove {nb.name} too, or bring the task back: "
+            f"quire sync --take ipynb {quote(ws.named(nb))}",
         )
     return nb
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Any
 
 from ..document import formats
@@ -20,7 +19,7 @@ from ..runs.trust import LIST
 from ..store import commits
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
-from . import branches, evidence
+from . import branches, evidence, pairs
 from .backing import backing, best, ended
 from .committed import EXEMPT
 from .covered import Coverage, coded
@@ -28,7 +27,6 @@ from .evidence import Difference, File, Ran
 from .keys import trust_of
 from .person import refuse_from_kernel
 from .push import exchange
-from .regenerate import in_step, side
 from .verify import Verdict as Proof
 
 FETCH = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
@@ -67,11 +65,15 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """An `.ipynb` of the change that shows what no run covers, or not what its `.py` says."""
+    """An `.ipynb` that shows what no run covers, or does not say what its `.py` says."""
 
     path: str
     uncovered: tuple[str, ...] = ()
-    in_step: bool = True
+    wrong: str = ""  # with the pair
+
+    @property
+    def in_step(self) -> bool:
+        return not self.wrong
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -268,24 +270,24 @@ def _was_on(ran: Ran, branch: str) -> bool:
 
 def _notebooks(ws: Workspace, repository: Repository, change: Difference) -> Iterator[Notebook]:
     coverage = Coverage(ws, trust_of(ws, revision=change.onto))
-    files = [f for f in change.files if f.suffix == ".ipynb" and f.new is not None]
+    files = {f.path: f.new for f in change.files if f.suffix == ".ipynb" and f.new is not None}
+    wrong = pairs.touched(repository, change.head, (f.path for f in change.files))
     # As the base has it: a proposal must not be able to excuse itself.
-    exempt = commits.attribute(repository, change.onto, "quire", [f.path for f in files])
-    for file in files:
-        assert file.new is not None
+    exempt = commits.attribute(repository, change.onto, "quire", list(files))
+    for path in sorted({*files, *wrong}):
         cells: tuple[str, ...] = ()
-        if exempt.get(file.path) != EXEMPT:
-            cells = tuple(str(found) for found in coverage.uncovered(file.new))
-        py = str(PurePosixPath(file.path).with_suffix(".py"))
-        here, there = side(repository.blob(change.head, py), py), side(file.new, file.path)
-        agrees = here is None or there is None or there.stamp is None or in_step(here, there)
-        if cells or not agrees:
-            yield Notebook(file.path, cells, agrees)
+        if path in files and exempt.get(path) != EXEMPT:
+            cells = tuple(str(found) for found in coverage.uncovered(files[path]))
+        if cells or path in wrong:
+            yield Notebook(path, cells, wrong.get(path, ""))
 
 
 def _problems(
     tasks: tuple[Reviewed, ...], notebooks: tuple[Notebook, ...], *, shared: bool
 ) -> Iterator[str]:
+    for nb in notebooks:
+        if nb.wrong:
+            yield f"{one_line(nb.path)}: {one_line(nb.wrong)}"
     bring = "; quire push also brings the runs of others" if shared else ""
     for task in tasks:
         path = one_line(task.file.path)

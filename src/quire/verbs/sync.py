@@ -1,8 +1,11 @@
 """Keep `.py` notebooks and their `.ipynb` twins in step.
 
-Which of the two a person edited is not asked of the clock. The `.ipynb` carries, in its metadata
-under `quire`, a digest of the `.py` it belongs to and one of its own cells as they were then. What
-still fits its digest has not been edited. Outputs are no edit.
+The `.py` is the source. An `.ipynb` that nobody edited is made again from it. One that says
+something else is a conflict: nothing of it gets into the `.py` until somebody says so.
+
+Whether it was edited is not asked of the clock. The `.ipynb` carries, in its metadata under
+`quire`, a digest of the `.py` it belongs to and one of its own cells as they were then. A stranger
+may have written those, so they only ever let the `.py` win. Outputs are no edit.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Literal
 
 from ..document import formats, marker, percent
@@ -23,7 +27,9 @@ from .twin import Twin
 
 # "stale": would be written, were it not for `check`.
 Action = Literal["written", "stale", "unchanged", "conflict"]
+Take = Literal["py", "ipynb"]
 
+STAMP = b'"source_sha256"'  # stands in every notebook that was made from a `.py`
 SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _MAYBE = re.compile(
     rb"(?:^|\r|\A\xef\xbb\xbf)[ \t\f\v]*#[ \t\f\v]*(?:%%|<codecell>|In\[)", re.MULTILINE
@@ -46,19 +52,33 @@ class Step:
     files: tuple[tuple[Path, str], ...] = ()
 
 
-def sync(workspace: Workspace, paths: Sequence[str | Path], *, check: bool = False) -> list[Synced]:
-    """Write each `.ipynb` from its `.py`, or back. Reads everything before it writes anything."""
-    steps = plan(workspace, paths)
-    if check:
+def sync(
+    workspace: Workspace,
+    paths: Sequence[str | Path],
+    *,
+    check: bool = False,
+    side: Take | None = None,
+) -> list[Synced]:
+    """Write each `.ipynb` from its `.py`. Reads everything before it writes anything, and writes
+    nothing where there is a conflict. `side` is the one that wins in these pairs."""
+    if side is not None:
+        for path in paths:
+            if (workspace.cwd / path).is_dir():
+                raise UsageError(
+                    f"{path} is a folder; --take {side} decides about single notebooks",
+                    hint=f"quire sync {quote(str(path))} --check lists them",
+                )
+    steps = plan(workspace, paths, side)
+    if check or any(step.result.action == "conflict" for step in steps):
         return [_stale(step.result) for step in steps]
     take(steps)
     return [step.result for step in steps]
 
 
-def plan(workspace: Workspace, paths: Sequence[str | Path]) -> list[Step]:
+def plan(workspace: Workspace, paths: Sequence[str | Path], side: Take | None = None) -> list[Step]:
     """What would bring the pairs into step. Writes nothing."""
     pairs = dict.fromkeys(stem for path in paths for stem in _stems(workspace, path))
-    return [_step(workspace, stem) for stem in pairs]
+    return [_step(workspace, stem, side) for stem in pairs]
 
 
 def take(steps: Sequence[Step]) -> None:
@@ -110,16 +130,20 @@ def is_task(py: Path) -> bool:
     nb = py.with_suffix(".ipynb")
     if not py.is_file():
         return nb.is_file() and not is_of_a_run(nb)
-    data = _read(py)
-    if _MAYBE.search(data):
-        text = formats.decode(data, py.name)
-        try:
-            # A marker inside a string is no marker: modules that write tasks have those.
-            lines = percent.split_lines(text)
-            return any(marker.MARKER.match(lines[start]) for start, _ in percent.spans(text))
-        except DocumentError:
-            return True  # reading it as a task says what is wrong
-    return nb.is_file() and b'"source_sha256"' in _read(nb)
+    return has_cells(_read(py), py.name) or (nb.is_file() and STAMP in _read(nb))
+
+
+def has_cells(data: bytes, name: str) -> bool:
+    """Whether a `.py` is a task by itself; one that cannot be read is: reading it says why."""
+    if not _MAYBE.search(data):
+        return False
+    text = formats.decode(data, name)
+    try:
+        # A marker inside a string is no marker: modules that write tasks have those.
+        lines = percent.split_lines(text)
+        return any(marker.MARKER.match(lines[start]) for start, _ in percent.spans(text))
+    except DocumentError:
+        return True
 
 
 def is_of_a_run(nb: Path) -> bool:
@@ -131,33 +155,71 @@ def is_of_a_run(nb: Path) -> bool:
     return there.stamp is None and twin.run_id(there) is not None
 
 
-def _step(workspace: Workspace, py: Path) -> Step:
+def _step(workspace: Workspace, py: Path, side: Take | None) -> Step:
     nb = py.with_suffix(".ipynb")
     here = _twin(workspace, py)
     there = _twin(workspace, nb)
-    if there is None:
-        assert here is not None
-        return _to_notebook(py, nb, here, None)
-    if here is None:
-        return _to_text(py, nb, None, there)
+    if here is None or there is None:
+        return _alone(workspace, py, nb, here, there, side)
+    same = here.digest == there.digest
+    if side is not None and not same:
+        return _to_notebook(py, nb, here, there) if side == "py" else _to_text(py, nb, here, there)
     stamp = there.stamp
-    if stamp is None:
-        if here.digest == there.digest:
+    fits = stamp is not None and stamp.source == here.text_digest
+    as_made = stamp is not None and stamp.cells == there.digest
+    if same or (here.says == there.says and (fits or not as_made)):
+        if stamp is None or (fits and as_made):
             return Step(Synced(py, nb, "unchanged"))
-        return _conflict(workspace, py, nb, "differ, and nothing says which was edited")
-    text_edited = stamp.source != here.text_digest
-    notebook_edited = stamp.cells != there.digest
-    if not text_edited and not notebook_edited:
-        return Step(Synced(py, nb, "unchanged"))
-    if not notebook_edited:
+        return Step(Synced(py, nb, "written"), ((nb, twin.stamped(there, source=here.text)),))
+    if as_made and not fits:
         return _to_notebook(py, nb, here, there)
-    if not text_edited:
-        return _to_text(py, nb, here, there)
-    if here.digest == there.digest:
-        # The same edit on both sides, or a sync that was cut short.
-        restamped = twin.stamped(there, source=here.text)
-        return Step(Synced(py, nb, "written"), ((nb, restamped),))
-    return _conflict(workspace, py, nb, "were both edited")
+    return _conflict(workspace, py, nb, _why(stamp is not None, fits, as_made))
+
+
+def _alone(
+    workspace: Workspace,
+    py: Path,
+    nb: Path,
+    here: Twin | None,
+    there: Twin | None,
+    side: Take | None,
+) -> Step:
+    """Of a pair of which only one is there."""
+    if here is not None and side != "ipynb":
+        return _to_notebook(py, nb, here, None)
+    if there is None or side == "py":
+        missing = py if there is not None else nb
+        raise DocumentError(
+            f"there is no file {workspace.named(missing)} to take",
+            hint=f"leave out --take {side}",
+        )
+    known = _committed(workspace, py)
+    if side is None and known is not None and known.says != there.says:
+        return _conflict(workspace, py, nb, f"differ: {py.name} is gone, and the commit has it")
+    return _to_text(py, nb, None, there)
+
+
+def _committed(workspace: Workspace, py: Path) -> Twin | None:
+    """The text as the current commit has it, if it can be read."""
+    repository = workspace.repository
+    if repository is None or repository.top is None:
+        return None
+    full, top = py.parent.resolve() / py.name, repository.top.resolve()
+    if not full.is_relative_to(top):
+        return None
+    data = repository.blob("HEAD", full.relative_to(top).as_posix())
+    try:
+        return None if data is None else twin.loads(formats.decode(data, py.name), ".py")
+    except DocumentError:
+        return None
+
+
+def _why(stamped: bool, fits: bool, as_made: bool) -> str:
+    if not stamped:
+        return "differ, and nothing says which was edited"
+    if as_made:
+        return "differ, although the notebook says that it was made from that text"
+    return "differ: the notebook was edited" if fits else "were both edited"
 
 
 def _to_notebook(py: Path, nb: Path, here: Twin, there: Twin | None) -> Step:
@@ -172,12 +234,16 @@ def _to_text(py: Path, nb: Path, here: Twin | None, there: Twin) -> Step:
 
 
 def _conflict(workspace: Workspace, py: Path, nb: Path, why: str) -> Step:
-    one, other = workspace.named(py), workspace.named(nb)
-    hint = (
-        f"{one} and {nb.name} {why}: move away the one you do not want "
-        f"({one} or {other}) and sync again"
-    )
+    hint = f"{workspace.named(py)} and {nb.name} {why}; {taking(workspace.named(nb))}"
     return Step(Synced(py, nb, "conflict", hint))
+
+
+def taking(nb: str) -> str:
+    """How a person says which half of a pair counts."""
+    name = quote(nb)
+    return (
+        f"quire sync --take ipynb {name} keeps what the notebook says, --take py what the .py says"
+    )
 
 
 def _twin(workspace: Workspace, path: Path) -> Twin | None:

@@ -20,10 +20,12 @@ SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "te
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies there: tasks, and links that are not followed, each with the reason."""
+    """What lies there: tasks, and links that are not followed, each with the reason. `lost` were
+    tasks before the change and cannot be run any more."""
 
     tasks: tuple[Path, ...]
     links: Mapping[Path, str] = field(default_factory=dict)
+    lost: Mapping[Path, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,7 @@ def _walked(top: Path) -> Iterator[Path]:
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith((".", "_"))
-            and name not in SKIPPED
-            and not Path(here, name, "pyvenv.cfg").exists()
+            if not is_skipped(name) and not Path(here, name, "pyvenv.cfg").exists()
         )
         yield from filter(Path.is_symlink, (Path(here, name) for name in folders))
         stems = {
@@ -91,12 +91,16 @@ def _walked(top: Path) -> Iterator[Path]:
             if name.endswith((".py", ".ipynb")) and not name.startswith((".", "_"))
         }
         for stem in sorted(stems):
-            path = _task(stem.with_name(f"{stem.name}.py"), stem.with_name(f"{stem.name}.ipynb"))
+            path = task_of(stem.with_name(f"{stem.name}.py"), stem.with_name(f"{stem.name}.ipynb"))
             if path is not None:
                 yield path
 
 
-def _task(py: Path, nb: Path) -> Path | None:
+def is_skipped(folder: str) -> bool:
+    return folder.startswith((".", "_")) or folder in SKIPPED
+
+
+def task_of(py: Path, nb: Path) -> Path | None:
     """The `.py`, or the `.ipynb` that has none. What cannot be read counts: running it says why."""
     for path in (py, nb):
         try:

@@ -21,6 +21,8 @@ _SOURCE, _CELLS = "source_sha256", "cells_sha256"
 _TRACES = frozenset({_SOURCE, _CELLS, "run_id", "uuid", "outcome", "parent"})
 # Front ends and engines write these; a `.py` does not hold them and a notebook keeps its own.
 _VOLATILE = ("language_info", "widgets", "papermill")
+# What of a cell's metadata decides what Quire does with it. The rest is the front ends' own.
+_HEEDED = frozenset({"tags", "title", "name", "kernel", "language", "active", KEY})
 _DEFAULT_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -43,6 +45,13 @@ class Twin:
     def digest(self) -> str:
         """Equal for two documents that say the same, outputs aside."""
         return _sha256(json.dumps(_essence(self.document), sort_keys=True))
+
+    @cached_property
+    def says(self) -> list[Any]:
+        """What a reader sees and a kernel runs, and nothing of how a front end lays it out."""
+        metadata, *cells = _essence(self.document)
+        heeded = {key: metadata.get(key) for key in (KEY, "kernelspec")}
+        return [heeded, self.document.language, *map(_heeded, cells)]
 
     @property
     def stamp(self) -> Stamp | None:
@@ -83,6 +92,11 @@ def cell_essence(cell: Cell) -> list[Any]:
     source = cell.source.replace("\r\n", "\n").replace("\r", "\n")
     metadata = {k: v for k, v in metadata_of(_untraced(cell)).items() if k not in DROPPED}
     return [cell.kind, source, metadata, dict(cell.attachments)]
+
+
+def _heeded(cell: list[Any]) -> list[Any]:
+    kind, source, metadata, attachments = cell
+    return [kind, source, {k: v for k, v in metadata.items() if k in _HEEDED}, attachments]
 
 
 def _default_name(doc: Document) -> str:

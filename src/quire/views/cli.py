@@ -162,7 +162,7 @@ COMMANDS = {
     "session": ("session", "Kernels that are still there at the next call."),
     "show": ("records", "Show a run: outcome, cells, outputs."),
     "skill": ("skill", "What teaches agents to work with Quire."),
-    "sync": ("sync", "Write .ipynb from .py, and back."),
+    "sync": ("sync", "Write .ipynb from .py, or back."),
     "wait": ("waiting", "Wait for a run that goes on by itself."),
     "token": ("token", "Tokens for agents that come in over HTTP."),
     "tools": ("tools", "What agents get, without MCP."),

@@ -37,6 +37,10 @@ def show_review(app: App, seen: Review) -> None:
     term.out(f"{found.state}, {where}, by {one_line(found.author)}, {when(one_line(found.at))}")
     if found.url:
         term.out(one_line(found.url))
+    for nb in seen.notebooks:
+        if nb.wrong:
+            told = f"{one_line(nb.path)}: {one_line(nb.wrong)}"
+            term.out(f"{term.paint('problem:', 'red')} {told}")
     if found.merged:
         term.out(f"merged as {one_line(found.merged)[:10]}")
     if seen.described:
@@ -134,13 +138,11 @@ def _results(task: Reviewed) -> Iterator[tuple[str, str]]:
 
 
 def _notebooks(app: App, seen: Review) -> None:
-    if seen.notebooks:
+    uncovered = [nb for nb in seen.notebooks if nb.uncovered]
+    if uncovered:
         _heading(app, "notebooks")
-    for nb in seen.notebooks:
-        if not nb.in_step:
-            app.terminal.out(f"{one_line(nb.path)}: not what its .py says; merging makes it again")
-        if nb.uncovered:
-            app.terminal.out(f"{one_line(nb.path)}: what it shows is covered by no archived run")
+    for nb in uncovered:
+        app.terminal.out(f"{one_line(nb.path)}: what it shows is covered by no archived run")
         for found in nb.uncovered[:CELLS]:
             app.terminal.out(f"    {one_line(found)}")
         if len(nb.uncovered) > CELLS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ...runs.summary import one_line
@@ -9,21 +11,27 @@ from ..cli import App, emit_json
 from .records import relative
 
 
-@click.command(epilog="Examples: quire sync notebooks/ · quire sync analysis.py --check")
+@click.command(epilog="Examples: quire sync notebooks/ · quire sync --take ipynb analysis.ipynb")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if something would be.")
+@click.option(
+    "--take",
+    "side",
+    type=click.Choice(["py", "ipynb"]),
+    help="Which file of each named pair is written to the other.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list on stdout.")
 @click.pass_obj
-def sync(app: App, paths: tuple[str, ...], check: bool, as_json: bool) -> int:
-    """Write .ipynb from .py, and back.
+def sync(app: App, paths: tuple[str, ...], check: bool, side: Any, as_json: bool) -> int:
+    """Write .ipynb from .py; back with --take ipynb.
 
-    The .py is the source of truth. An .ipynb that was edited while its .py was not is written back
-    to it; where both changed, nothing is written and the conflict is shown.
+    The .py is the source of truth. Where an .ipynb says something else, by an edit or by what a
+    colleague committed, nothing is written, and --take says which of the two counts.
     """
     from ...verbs.sync import sync as bring_together
 
     app.json_asked = as_json
-    found = bring_together(app.workspace(), list(paths), check=check)
+    found = bring_together(app.workspace(), list(paths), check=check, side=side)
     if as_json:
         emit_json(
             app,
@@ -46,6 +54,6 @@ def sync(app: App, paths: tuple[str, ...], check: bool, as_json: bool) -> int:
                     app.terminal.err(f"hint: {one_line(item.hint)}")
         if not any(item.action != "unchanged" for item in found):
             app.terminal.out(f"{len(found)} in step")
-    conflict = any(item.action == "conflict" for item in found)
-    stale = check and any(item.action != "unchanged" for item in found)
-    return 1 if conflict or stale else 0
+    if any(item.action == "conflict" for item in found):
+        return 2
+    return 1 if check and any(item.action != "unchanged" for item in found) else 0
