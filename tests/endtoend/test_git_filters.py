@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from gitworld import TASK, changes, commit, execute, is_in_step, ready, set_up, told, world
-from toolworld import BROKEN, environment, put
 
 from scratch import Scratch
 
@@ -104,66 +103,6 @@ def use(repo: Scratch, program: Path) -> None:
         if was:
             old = was.split("test -x ")[1].split(" ")[0]
             repo.git("config", key, was.replace(old, str(program)))
-
-
-@pytest.fixture(params=BROKEN)
-def broken(request: pytest.FixtureRequest, ready: Scratch, tmp_path: Path) -> Scratch:
-    """A repository that was set up; since then something has happened to Quire."""
-    program = tmp_path / "venv" / "bin" / "quire"
-    put(program, request.param)
-    use(ready, program)
-    request.getfixturevalue("monkeypatch").setenv("PATH", environment(tmp_path)["PATH"])
-    return ready
-
-
-def test_without_quire_files_come_and_go_as_they_are(broken: Scratch) -> None:
-    nb = broken.root / NOTEBOOK
-    told(broken, "switch", "-q", "-c", "other")
-    nb.write_text(nb.read_text().replace("a = 1", "a = 5"))
-    execute(nb)
-    said = told(broken, "add", NOTEBOOK)
-    assert "quire" in said
-    text = nb.read_text()
-    broken.git("commit", "-q", "-m", "Changed")
-    assert staged(broken) + "\n" == text
-    told(broken, "switch", "-q", "main")
-    assert "a = 1\n" in "".join(json.loads(nb.read_text())["cells"][1]["source"]) + "\n"
-    told(broken, "switch", "-q", "other")
-    assert nb.read_text() == text
-
-
-def test_without_quire_diffs_and_logs_are_of_the_json(broken: Scratch) -> None:
-    nb = broken.root / NOTEBOOK
-    nb.write_text(nb.read_text().replace("a = 1", "a = 5"))
-    assert "a = 5" in told(broken, "diff", "--no-color", NOTEBOOK)
-    broken.git("commit", "-q", "-a", "-m", "Changed")
-    assert "a = 5" in told(broken, "log", "-p", "-1", "--no-color")
-
-
-def test_without_quire_notebooks_are_merged_as_text(broken: Scratch) -> None:
-    nb = broken.root / NOTEBOOK
-    text = nb.read_text()
-
-    def change(old: str, new: str) -> None:
-        nb.write_text(text.replace(old, new))
-        broken.git("commit", "-q", "-a", "-m", new)
-
-    told(broken, "switch", "-q", "-c", "near")
-    change("a = 1", "a = 11")
-    told(broken, "switch", "-q", "-c", "same", "main")
-    change("a = 1", "a = 111")
-    told(broken, "switch", "-q", "main")
-    change("c = 3", "c = 33")
-    told(broken, "merge", "--no-edit", "near")
-    merged = nb.read_text()
-    assert 'a = 11"' in merged
-    assert "c = 33" in merged
-    # Both sides are there to decide between; a driver that fails would leave one.
-    told(broken, "merge", "--no-edit", "same", code=1)
-    assert 'a = 11"' in nb.read_text()
-    assert 'a = 111"' in nb.read_text()
-    told(broken, "merge", "--abort")
-    assert nb.read_text() == merged
 
 
 def test_a_clone_that_was_set_up_earlier_is_mended_by_init(ready: Scratch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from gitworld import (
     told,
     world,
 )
-from toolworld import BROKEN, environment, put
 
 from scratch import Scratch
 
@@ -226,20 +224,6 @@ def test_a_checkout_never_fails_because_of_us(ready: Scratch, name: str, text: s
     told(ready, "checkout", "main")
     told(ready, "checkout", "other")
     assert ready.git("symbolic-ref", "--short", "HEAD") == "other"
-
-
-@pytest.mark.parametrize("state", BROKEN)
-def test_a_quire_that_is_gone_does_not_stop_a_checkout(
-    text_only: Scratch, tmp_path: Path, state: str
-) -> None:
-    program = tmp_path / "venv" / "bin" / "quire"
-    put(program, state)
-    for folder in (".git/hooks", ".git/quire/hooks"):
-        for path in (text_only.root / folder).glob("post-*"):
-            path.write_text(re.sub(r"/\S+/bin/quire ", f"{program} ", path.read_text()))
-    said = told(text_only, "checkout", "-q", "other", PATH=environment(tmp_path)["PATH"])
-    assert said.count("\n") == 1
-    assert str(program) in said
 
 
 def test_in_a_worktree_the_notebooks_there_are_made(text_only: Scratch, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from gitworld import execute
 from toolworld import (
     BROKEN,
     STATES,
@@ -19,6 +20,8 @@ from toolworld import (
     walk,
     way_back,
 )
+
+from quire.verbs.gitsetup import Program, wanted_config
 
 _BY_HAND = re.compile(r"hand-\d+-\d+")  # in a notebook; what was made from a text may be made again
 _ID = re.compile(r"\b[0-9a-f]{7,}\b")  # commits have times in them
@@ -117,3 +120,85 @@ def test_more_and_longer_walks(
     for seed in range(100, 160):
         theirs, ours = both_worlds(plain, with_tool, tmp_path / str(seed), state)
         go(theirs, ours, walk(seed, 14))
+
+
+# What each call comes to without Quire
+
+
+@pytest.fixture(params=BROKEN)
+def broken(
+    request: pytest.FixtureRequest, with_tool: World, program: Path, tmp_path: Path
+) -> World:
+    """A repository that was set up; since then something has happened to Quire."""
+    world = with_tool.copy(tmp_path / "broken")
+    put(program, request.param)
+    return world
+
+
+def test_notebooks_come_and_go_as_they_are(broken: World) -> None:
+    nb = broken.path("count.ipynb")
+    broken.git("switch", "-q", "-c", "other")
+    execute(nb, "hunter2\n")
+    said = broken.call("add", "notebooks")
+    assert said.returncode == 0
+    assert "quire" in said.stderr
+    text = nb.read_text()
+    broken.git("commit", "-q", "-m", "With outputs")
+    assert broken.git("cat-file", "blob", "HEAD:notebooks/count.ipynb") == text
+    broken.git("switch", "-q", "main")
+    assert "hunter2" not in nb.read_text()
+    broken.git("switch", "-q", "other")
+    assert nb.read_text() == text
+
+
+def test_nothing_is_lost_that_is_filtered_file_by_file(broken: World) -> None:
+    """As gits do that know no filters that stay."""
+    broken.git("config", "--unset", "filter.quire.process")
+    nb = broken.path("count.ipynb")
+    execute(nb, "hunter2\n")
+    broken.git("commit", "-q", "-a", "-m", "With outputs")
+    assert broken.git("cat-file", "blob", "HEAD:notebooks/count.ipynb") == nb.read_text()
+
+
+@pytest.mark.parametrize("external", [False, True], ids=["textconv", "command"])
+def test_diffs_and_logs_are_of_the_json(broken: World, program: Path, external: bool) -> None:
+    there = wanted_config(Program((str(program),)), external=True)
+    if external:
+        broken.git("config", "diff.quire.command", there["diff.quire.command"])
+    nb = broken.path("count.ipynb")
+    nb.write_text(nb.read_text().replace("value_1 = 0", "value_1 = 5"))
+    assert "value_1 = 5" in broken.git("diff", "--no-color")
+    broken.git("commit", "-q", "-a", "-m", "Changed")
+    assert "value_1 = 5" in broken.git("log", "-p", "-1", "--ext-diff", "--no-color")
+
+
+def test_notebooks_are_merged_as_text(broken: World) -> None:
+    nb = broken.path("count.ipynb")
+    text = nb.read_text()
+
+    def change(old: str, new: str) -> None:
+        nb.write_text(text.replace(old, new))
+        broken.git("commit", "-q", "-a", "-m", new)
+
+    broken.git("switch", "-q", "-c", "near")
+    change("value_1 = 0", "value_1 = 11")
+    broken.git("switch", "-q", "-c", "same", "main")
+    change("value_1 = 0", "value_1 = 111")
+    broken.git("switch", "-q", "main")
+    change("value_4 = 0", "value_4 = 44")
+    broken.git("merge", "near")
+    merged = nb.read_text()
+    assert "value_1 = 11\\n" in merged
+    assert "value_4 = 44\\n" in merged
+    # Both sides are there to decide between; a driver that just fails leaves one of them.
+    assert broken.call("merge", "same").returncode == 1
+    assert "value_1 = 11\\n" in nb.read_text()
+    assert "value_1 = 111\\n" in nb.read_text()
+    broken.git("merge", "--abort")
+    assert nb.read_text() == merged
+
+
+def test_a_hook_says_one_line(broken: World, program: Path) -> None:
+    done = broken.call("switch", "-q", "--detach")
+    assert done.returncode == 0
+    assert [str(program) in line for line in done.stderr.splitlines()] == [True]

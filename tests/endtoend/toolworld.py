@@ -238,7 +238,7 @@ _MANY: tuple[tuple[str, int], ...] = (
 )
 
 
-def walk(seed: int, length: int = 9) -> Iterator[Step]:
+def walk(seed: int, length: int = 7) -> Iterator[Step]:
     """The same for the same number."""
     chance = random.Random(seed)
     for n in range(length):
