@@ -95,27 +95,36 @@ def test_a_stash_and_back(ready: Scratch) -> None:
     assert is_in_step(ready)
 
 
-def test_without_quire_nothing_is_added_unstripped(ready: Scratch, tmp_path: Path) -> None:
-    for key in ("clean", "process"):
-        was = ready.git("config", f"filter.quire.{key}")
-        program = was.split("test -x ")[1].split(" ")[0]
-        ready.git("config", f"filter.quire.{key}", was.replace(program, "/nowhere/quire"))
-    before = staged(ready)
-    nb = json.loads((ready.root / NOTEBOOK).read_text())
-    nb["cells"][0]["source"] = ["# Changed"]
-    (ready.root / NOTEBOOK).write_text(json.dumps(nb))
-    path = ":".join(p for p in os.environ["PATH"].split(":") if not Path(p, "quire").exists())
-    said = told(ready, "add", NOTEBOOK, code=128, PATH=path)
-    assert "quire" in said
-    assert staged(ready) == before
+def use(repo: Scratch, program: Path) -> None:
+    """Let git call this program in the place of Quire."""
+    for key in ("filter.quire.clean", "filter.quire.process", "diff.quire.textconv",
+                "diff.quire.command", "merge.quire.driver"):  # fmt: skip
+        was = repo.git("config", key, check=False)
+        if was:
+            old = was.split("test -x ")[1].split(" ")[0]
+            repo.git("config", key, was.replace(old, str(program)))
+
+
+def test_a_clone_that_was_set_up_earlier_is_mended_by_init(ready: Scratch) -> None:
+    """As it was told once: to insist on a filter that git cannot do without."""
+    old = (
+        'q() { test -x /old/quire && exec /old/quire git process "$@"; exec quire git process; }; q'
+    )
+    ready.git("config", "filter.quire.process", old)
+    ready.git("config", "filter.quire.required", "true")
+    done = ready.quire("doctor")
+    assert "filter.quire.process, filter.quire.required" in done.stdout
+    assert "quire init" in done.stdout
+    assert ready.quire("init").returncode == 0
+    assert ready.git("config", "filter.quire.required") == "false"
+    assert "filter.quire" not in ready.quire("doctor").stdout
 
 
 def test_the_program_on_the_path_is_used_when_the_one_of_init_is_gone(
     ready: Scratch, tmp_path: Path
 ) -> None:
-    was = ready.git("config", "filter.quire.process")
-    program = was.split("test -x ")[1].split(" ")[0]
-    ready.git("config", "filter.quire.process", was.replace(program, "/nowhere/quire"))
+    program = ready.git("config", "filter.quire.process").split("test -x ")[1].split(" ")[0]
+    use(ready, Path("/nowhere/quire"))
     bin_ = tmp_path / "bin"
     bin_.mkdir()
     (bin_ / "quire").symlink_to(program)

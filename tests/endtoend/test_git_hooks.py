@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -30,16 +29,35 @@ __all__ = ["ready", "world"]  # fixtures
 NOTEBOOK = "notebooks/count.ipynb"
 
 
+def text_on_other(repo: Scratch) -> Scratch:
+    """On `other` somebody committed the text of the task without its notebook."""
+    told(repo, "checkout", "-q", "-b", "other")
+    repo.write("notebooks/count.py", TASK.replace("a = 1", "a = 11"))
+    repo.git("add", "notebooks/count.py")
+    repo.git("commit", "-q", "-m", "Text only")
+    told(repo, "checkout", "-q", "main")
+    assert is_in_step(repo)
+    return repo
+
+
+def ignoring(repo: Scratch) -> Scratch:
+    """A repository that keeps only the text."""
+    repo.git("rm", "-q", "--cached", "notebooks/*.ipynb")
+    with (repo.root / ".gitignore").open("a") as file:
+        file.write("*.ipynb\n")
+    commit(repo, "Text only")
+    return repo
+
+
 @pytest.fixture
 def text_only(ready: Scratch) -> Scratch:
-    """On `other` somebody committed the text of the task without its notebook."""
-    told(ready, "checkout", "-q", "-b", "other")
-    ready.write("notebooks/count.py", TASK.replace("a = 1", "a = 11"))
-    ready.git("add", "notebooks/count.py")
-    ready.git("commit", "-q", "-m", "Text only")
-    told(ready, "checkout", "-q", "main")
-    assert is_in_step(ready)
-    return ready
+    return text_on_other(ignoring(ready))
+
+
+@pytest.fixture
+def kept(ready: Scratch) -> Scratch:
+    """The notebook is in git, and on `other` it is behind its text."""
+    return text_on_other(ready)
 
 
 def test_a_checkout_brings_the_notebook_up_to_date(text_only: Scratch) -> None:
@@ -57,7 +75,7 @@ def test_a_merge_does(text_only: Scratch) -> None:
     said = told(text_only, "merge", "--no-edit", "other")
     assert f"quire: regenerated {NOTEBOOK}\n" in said
     assert is_in_step(text_only)
-    assert changes(text_only) == f" M {NOTEBOOK}"  # for whoever merged to commit
+    assert changes(text_only) == ""
 
 
 def test_a_squashed_merge_does(text_only: Scratch) -> None:
@@ -72,28 +90,65 @@ def test_a_rebase_does_at_its_end(text_only: Scratch) -> None:
     assert is_in_step(text_only)
 
 
-def test_a_rebase_of_many_commits_is_not_stopped(text_only: Scratch) -> None:
+# Notebooks that git keeps: what is written there is in the way of the next command
+
+
+def test_a_kept_notebook_that_is_behind_is_told_and_left(kept: Scratch) -> None:
+    for words in (("checkout", "other"), ("checkout", "main"), ("merge", "--no-edit", "other")):
+        said = told(kept, *words)
+        assert (NOTEBOOK in said) == ("other" in words)
+        assert "regenerated" not in said
+        assert changes(kept) == ""
+    assert not is_in_step(kept)
+
+
+def test_nobody_is_locked_on_a_branch(kept: Scratch) -> None:
+    """The notebook of `other` differs from that of main, and is behind its text as well."""
+    told(kept, "checkout", "-q", "other")
+    assert kept.quire("sync", "notebooks").returncode == 0
+    kept.write("notebooks/count.py", TASK.replace("a = 1", "a = 12"))
+    commit(kept, "Half of it")
+    told(kept, "checkout", "-q", "main")
+    told(kept, "checkout", "-q", "other")
+    told(kept, "checkout", "-q", "main")
+    told(kept, "checkout", "-q", "other")
+    # What somebody made anew can be put back: no hook makes it again.
+    assert kept.quire("sync", "notebooks").returncode == 0
+    assert changes(kept) == f" M {NOTEBOOK}"
+    told(kept, "checkout", "--", NOTEBOOK)
+    assert changes(kept) == ""
+    told(kept, "checkout", "-q", "main")
+
+
+def test_a_kept_notebook_that_was_deleted_stays_so(kept: Scratch) -> None:
+    (kept.root / NOTEBOOK).unlink()
+    told(kept, "checkout", "-q", "other")
+    assert changes(kept) == f" D {NOTEBOOK}"
+
+
+def test_a_rebase_of_many_commits_is_not_stopped(kept: Scratch) -> None:
     for n in range(4):
         text = TASK.replace("c = 3", f"c = {n + 30}")
-        text_only.write("notebooks/count.py", text)
+        kept.write("notebooks/count.py", text)
         if n % 2:
-            assert text_only.quire("sync", "notebooks").returncode == 0
-        commit(text_only, f"Step {n}")
-    told(text_only, "rebase", "other")
-    assert is_in_step(text_only)
-    assert "a = 11" in (text_only.root / NOTEBOOK).read_text()
-    assert "c = 33" in (text_only.root / NOTEBOOK).read_text()
+            assert kept.quire("sync", "notebooks").returncode == 0
+        commit(kept, f"Step {n}")
+    told(kept, "rebase", "other")
+    assert changes(kept) == ""
+    assert "a = 11" in (kept.root / "notebooks/count.py").read_text()
+    assert "c = 33" in (kept.root / "notebooks/count.py").read_text()
+    assert "c = 33" in (kept.root / NOTEBOOK).read_text()
 
 
-def test_what_a_rebase_puts_aside_comes_back(text_only: Scratch) -> None:
-    text_only.write("readme.txt", "x\n")
-    commit(text_only, "Something else")
-    execute(text_only.root / NOTEBOOK)
-    text = (text_only.root / NOTEBOOK).read_text().replace("b = 2", "b = 22")
-    (text_only.root / NOTEBOOK).write_text(text)
-    said = told(text_only, "rebase", "--autostash", "other")
+def test_what_a_rebase_puts_aside_comes_back(kept: Scratch) -> None:
+    kept.write("readme.txt", "x\n")
+    commit(kept, "Something else")
+    execute(kept.root / NOTEBOOK)
+    text = (kept.root / NOTEBOOK).read_text().replace("b = 2", "b = 22")
+    (kept.root / NOTEBOOK).write_text(text)
+    said = told(kept, "rebase", "--autostash", "other")
     assert "Applied autostash" in said
-    assert "b = 22" in (text_only.root / NOTEBOOK).read_text()
+    assert "b = 22" in (kept.root / NOTEBOOK).read_text()
 
 
 def test_single_files_are_followed_too(ready: Scratch) -> None:
@@ -105,11 +160,7 @@ def test_single_files_are_followed_too(ready: Scratch) -> None:
 
 
 def test_ignored_notebooks_are_made_when_a_branch_brings_their_text(ready: Scratch) -> None:
-    """A repository that keeps only the text."""
-    ready.git("rm", "-q", "--cached", "notebooks/*.ipynb")
-    with (ready.root / ".gitignore").open("a") as file:
-        file.write("*.ipynb\n")
-    commit(ready, "Text only")
+    ignoring(ready)
     told(ready, "checkout", "-q", "-b", "other")
     ready.write("notebooks/new.py", TASK.replace("Count", "New"))
     commit(ready, "A new task")
@@ -120,23 +171,23 @@ def test_ignored_notebooks_are_made_when_a_branch_brings_their_text(ready: Scrat
     assert changes(ready) == ""
 
 
-def test_a_notebook_that_nobody_keeps_is_not_made(text_only: Scratch) -> None:
+def test_a_notebook_that_nobody_keeps_is_not_made(kept: Scratch) -> None:
     """It would be an untracked file, and stop the next checkout that brings one."""
-    told(text_only, "checkout", "-q", "-b", "third")
-    text_only.write("notebooks/third.py", TASK)
-    commit(text_only, "A task without a notebook")
-    told(text_only, "checkout", "-q", "main")
-    told(text_only, "checkout", "-q", "third")
-    assert not (text_only.root / "notebooks/third.ipynb").exists()
+    told(kept, "checkout", "-q", "-b", "third")
+    kept.write("notebooks/third.py", TASK)
+    commit(kept, "A task without a notebook")
+    told(kept, "checkout", "-q", "main")
+    told(kept, "checkout", "-q", "third")
+    assert not (kept.root / "notebooks/third.ipynb").exists()
 
 
-def test_edits_of_a_notebook_are_never_overwritten(text_only: Scratch) -> None:
-    nb = text_only.root / NOTEBOOK
+def test_edits_of_a_notebook_are_never_overwritten(kept: Scratch) -> None:
+    nb = kept.root / NOTEBOOK
     nb.write_text(nb.read_text().replace("c = 3", "c = 'by hand'"))
-    said = told(text_only, "checkout", "other")
+    said = told(kept, "checkout", "other")
     assert f"quire: left {NOTEBOOK} as it is" in said
     assert "by hand" in nb.read_text()
-    assert "by hand" not in (text_only.root / "notebooks/count.py").read_text()
+    assert "by hand" not in (kept.root / "notebooks/count.py").read_text()
 
 
 def test_a_hook_never_writes_a_text(ready: Scratch) -> None:
@@ -173,18 +224,6 @@ def test_a_checkout_never_fails_because_of_us(ready: Scratch, name: str, text: s
     told(ready, "checkout", "main")
     told(ready, "checkout", "other")
     assert ready.git("symbolic-ref", "--short", "HEAD") == "other"
-
-
-def test_a_quire_that_is_gone_does_not_stop_a_checkout(ready: Scratch) -> None:
-    """Of tasks, that is: notebooks need the filter, which git is told to insist on."""
-    ready.git("rm", "-q", "--cached", "-r", "notebooks")
-    ready.write(".gitignore", "*.ipynb\n.quire/\n")
-    commit(ready, "Text only")
-    for folder in (".git/hooks", ".git/quire/hooks"):
-        for path in (ready.root / folder).glob("post-*"):
-            path.write_text(re.sub(r"/\S+/bin/quire ", "/nowhere/quire ", path.read_text()))
-    path = ":".join(p for p in os.environ["PATH"].split(":") if not Path(p, "quire").exists())
-    assert "quire" in told(ready, "checkout", "-b", "other", PATH=path)
 
 
 def test_in_a_worktree_the_notebooks_there_are_made(text_only: Scratch, tmp_path: Path) -> None:
@@ -295,12 +334,7 @@ def test_own_hooks_get_arguments_input_and_the_last_word(repo: Scratch, tmp_path
 def test_a_local_folder_of_hooks_as_husky_has_it(repo: Scratch) -> None:
     script(repo.root / ".husky" / "post-merge", "echo husky says $1\n")
     repo.git("config", "core.hooksPath", ".husky")
-    set_up(repo)
-    told(repo, "checkout", "-q", "-b", "other")
-    repo.write("notebooks/count.py", TASK.replace("a = 1", "a = 11"))
-    repo.git("add", "notebooks/count.py")
-    repo.git("commit", "-q", "-m", "Text only")
-    told(repo, "checkout", "-q", "main")
+    text_on_other(ignoring(set_up(repo)))
     said = told(repo, "merge", "other")
     assert "husky says 0" in said
     assert f"quire: regenerated {NOTEBOOK}" in said

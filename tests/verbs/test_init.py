@@ -92,7 +92,7 @@ def test_everything_is_there_afterwards(repo: Scratch) -> None:
         "notebooks/a.ipynb: merge: quire\n"
         "notebooks/a.ipynb: diff: quire"
     )
-    assert repo.git("config", "filter.quire.required") == "true"
+    assert repo.git("config", "filter.quire.required") == "false"
     assert tomllib.loads((repo.root / "quire.toml").read_text()) == {
         "notebooks": "notebooks",
         "archive": {"push": True},
@@ -524,10 +524,10 @@ def test_an_installation_that_moved_is_told_and_mended(repo: Scratch) -> None:
     hook = repo.root / ".git/hooks/post-merge"
     hook.write_text(hook.read_text().replace("bin/quire", "old/quire"))
     told = repo.quire("doctor").stdout
-    assert "filter.quire.process call another Quire" in told
-    assert "post-merge call another Quire" in told
+    assert "filter.quire.process differ from what this Quire sets" in told
+    assert "post-merge differ from what this Quire sets" in told
     assert init(repo)["changed"] is True
-    assert "another Quire" not in repo.quire("doctor").stdout
+    assert "differ from" not in repo.quire("doctor").stdout
 
 
 # New

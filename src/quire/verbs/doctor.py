@@ -132,8 +132,8 @@ def _settings(ws: Workspace, about: str, prefixes: tuple[str, ...], done: str) -
         said = f"this clone does not have {', '.join(missing)}"
         yield Finding("problem", about, said, "quire init")
     elif other:
-        said = f"{', '.join(other)} call another Quire than this one"
-        yield Finding("warning", about, said, "quire init makes them call this one")
+        said = f"{', '.join(other)} differ from what this Quire sets"
+        yield Finding("warning", about, said, "quire init sets them again")
     else:
         yield Finding("ok", about, done)
 
@@ -216,8 +216,8 @@ def _hooks(ws: Workspace) -> Iterator[Finding]:
         what = f"missing: {', '.join(missing)}" if missing else f"not called: {', '.join(unset)}"
         yield Finding("problem", "hooks", what, "quire init")
     elif other:
-        said = f"{', '.join(other)} call another Quire than this one"
-        yield Finding("warning", "hooks", said, "quire init makes them call this one")
+        said = f"{', '.join(other)} differ from what this Quire sets"
+        yield Finding("warning", "hooks", said, "quire init sets them again")
     else:
         how = ", after your own hooks" if hooks.chained else ""
         yield Finding("ok", "hooks", f".ipynb are regenerated after checkout and merge{how}")

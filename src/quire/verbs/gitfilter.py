@@ -215,14 +215,20 @@ def _after(text: str, at: int, wanted: str) -> int:
 _PACKET = 65516
 
 
-def serve(lines: BinaryIO, out: BinaryIO, warn: Callable[[str], None]) -> None:
-    """Answer git until it hangs up."""
+def serve(
+    lines: BinaryIO,
+    out: BinaryIO,
+    warn: Callable[[str], None],
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer git until it hangs up. Calls `ready` before the first word: until then another may."""
     hello = list(_packets(lines))
     if b"git-filter-client" not in hello or b"version=2" not in hello:
         raise ValueError("whoever called is not git, or speaks another version")
+    ready()
     _send(out, b"git-filter-server", b"version=2")
     asked = list(_packets(lines))
-    # A filter that is required must also smudge: what is in git is what is in the folder.
+    # What is in git is what is in the folder. Clones set up earlier insist on being told.
     able = (b"capability=clean", b"capability=smudge")
     _send(out, *(word for word in able if word in asked))
     while True:

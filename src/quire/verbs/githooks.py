@@ -1,7 +1,9 @@
 """What git's hooks do: bring the `.ipynb` of tasks up to date after a checkout, merge or rebase.
 
 A hook never fails what it follows, never writes a `.py`, and leaves a notebook that somebody
-edited. Most calls find nothing to do: what syncing needs is imported only when there is something.
+edited. And it writes nothing that git would then see as changed: a changed file stops the next
+checkout, and putting it back would call the hook again. Most calls find nothing to do: what syncing
+needs is imported only when there is something.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def hook(name: str, args: Sequence[str], cwd: Path, env: Mapping[str, str]) -> l
         if folder is None:
             return []
         stems = list(_candidates(repository, folder, _changed(repository, folder, name, args)))
-        return _regenerated(root, env, stems) if stems else []
+        return _regenerated(repository, root, env, stems) if stems else []
     except (QuireError, OSError) as error:
         return [f"notebooks were not regenerated: {error}", *_hint(error)]
 
@@ -121,7 +123,7 @@ def _candidates(repository: Repository, folder: Path, changed: frozenset[Path]) 
         if behind or py in changed:
             yield py
     if missing:
-        yield from _wanted(repository, missing)
+        yield from _ignored(repository, missing)
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -130,42 +132,73 @@ def _sources(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in sorted(names) if name.endswith(".py"))
 
 
-def _wanted(repository: Repository, missing: list[Path]) -> Iterator[Path]:
-    """Those whose notebook git keeps or ignores.
+def _ignored(repository: Repository, missing: list[Path]) -> Iterator[Path]:
+    """Those whose notebook git ignores.
 
-    Any other would be an untracked file, and stand in the way of the next checkout that brings one.
+    Any other would be an untracked file in the way of the next checkout that brings one; or git has
+    it, and somebody deleted it.
     """
     notebooks = {str(py.with_suffix(".ipynb").relative_to(repository.here)): py for py in missing}
     names = "\0".join(notebooks).encode("utf-8", "surrogateescape")
-    ignored = repository.ask("check-ignore", "-z", "--stdin", input=names).out
-    kept = repository.ask("ls-files", "-z").out
-    there = set((ignored + kept).decode("utf-8", "surrogateescape").split("\0"))
+    said = repository.ask("check-ignore", "-z", "--stdin", input=names).out
+    there = set(said.decode("utf-8", "surrogateescape").split("\0"))
     yield from (py for name, py in notebooks.items() if name in there)
 
 
-def _regenerated(root: Path, env: Mapping[str, str], stems: Sequence[Path]) -> list[str]:
+def _regenerated(
+    repository: Repository, root: Path, env: Mapping[str, str], stems: Sequence[Path]
+) -> list[str]:
     from ..workspace import Workspace
     from .sync import is_task, plan, take
 
     workspace = Workspace(root, cwd=root, env=env)
     written: list[str] = []
+    behind: list[str] = []
     told: list[str] = []
     for py in stems:
         try:
             steps = plan(workspace, [py]) if is_task(py) else []
             for step in steps:
                 result = step.result
+                name = workspace.named(result.target)
                 if result.action == "conflict":
-                    told.append(f"left {workspace.named(result.target)} as it is: {result.hint}")
+                    told.append(f"left {name} as it is: {result.hint}")
                 elif result.action == "written" and result.target.suffix == ".ipynb":
-                    take([step])
-                    written.append(workspace.named(result.target))
+                    if all(_is_seen_as(repository, path, text) for path, text in step.files):
+                        take([step])
+                        written.append(name)
+                    else:
+                        behind.append(name)
         except (QuireError, OSError) as error:
             told += [f"{workspace.named(py)}: {error}", *_hint(error)]
+    if behind:
+        told.insert(0, f"behind the .py, and left to you as git keeps it: {_some(behind)}")
+        told.insert(1, f"hint: quire sync {workspace.config.notebooks}, then commit")
     if written:
-        more = f" and {len(written) - _SHOWN} more" if len(written) > _SHOWN else ""
-        told.insert(0, f"regenerated {', '.join(written[:_SHOWN])}{more}")
+        told.insert(0, f"regenerated {_some(written)}")
     return told
+
+
+def _is_seen_as(repository: Repository, path: Path, text: str) -> bool:
+    """Whether git sees no change in the file with this text: it has the same, or no such file."""
+    from .gitfilter import strip
+
+    name = path.relative_to(repository.here)
+    said = repository.ask("ls-files", "-z", "--stage", "--", f":(top,literal){name}")
+    entries = said.text.split("\0")[:-1]
+    if said.code or len(entries) > 1:
+        return False  # a conflict is to be resolved
+    if not entries:
+        return True
+    mode, blob, _ = entries[0].partition("\t")[0].split(" ")
+    kept = repository.ask("cat-file", "blob", blob)
+    same = kept.code == 0 and kept.out == strip(text.encode("utf-8")).data
+    return same and mode != "120000"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _hint(error: Exception) -> list[str]:

@@ -22,6 +22,8 @@ from .twin import Twin
 _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}|[0-9a-f]{64})")
 _PICK = re.compile(r"\w+ (?:-[cC] )?([0-9a-f]{40}|[0-9a-f]{64})\b")
 _ANY = "0" * 64
+# The exit status for conflicts: not 1, with which a program that does not start ends as well.
+CONFLICT = 3
 
 
 class Merged(NamedTuple):

@@ -2,6 +2,9 @@
 
 All of it lies in the git folder of the clone, so it does not travel; `quire init` says it again in
 every clone. Here it is worked out, as values; `verbs/init.py` and `verbs/doctor.py` use it.
+
+A clone outlives the environment that Quire was installed in. So every line for git is a piece of
+shell that does what git would do by itself where Quire is not there, or does not start.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from pathlib import Path
 
 from ..store.git import Repository
 from .githooks import HOOKS
+from .gitmerge import CONFLICT
 
 MARK = "# quire: written by `quire init`"
 # `-diff`: whoever has no driver, such as a forge, is told that there is something, and no JSON.
@@ -41,8 +45,8 @@ _ONLY_IF_THERE = ("push-to-checkout", "proc-receive", "reference-transaction", "
 _OWN_HOOK = """#!/bin/sh
 {mark}; delete this file to be rid of it
 # Brings the .ipynb of tasks up to date. Never fails what it follows.
-{function}
-(quire_does "$@") || :
+name=${{0##*/}}
+{follow}
 exit 0
 """
 _CHAINED_HOOK = """#!/bin/sh
@@ -64,12 +68,39 @@ if test -f "$own/$name" && test -x "$own/$name"; then
 fi
 case $name in
 {ours})
-  {function}
-  (quire_does "$@") </dev/null || :
+{follow}
   ;;
 esac
 exit $status
 """
+# What it says is shown when it is through: a program that breaks says much, and is worth one line.
+_FOLLOW = """\
+{q}
+said=$(q git hook "$name" "$@" 2>&1 </dev/null) || said=$(no 'no notebook was regenerated' 2>&1)
+test -z "$said" || printf '%s\\n' "$said" >&2"""
+
+# Git dies when a filter that stays leaves before it has said what it can do. This one can nothing.
+_NO_FILTER = r"printf '0016git-filter-server\n000eversion=2\n00000000'; exec cat >/dev/null"
+_PROCESS = (
+    'exec 3>&1; test "$(q git process --to 3)" = ready && exit; '
+    f"no 'notebooks pass as they are'; {_NO_FILTER}"
+)
+# Filters: 126 and 127 are the shell's own, and nothing has been read by then.
+_CLEAN = (
+    "q git clean %f; s=$?; test $s = 126 || test $s = 127 || exit $s; "
+    "no 'notebooks pass as they are'; exec cat"
+)
+_TEXTCONV = """f() { q git diff "$1" || { no 'notebooks are shown as JSON'; cat <"$1"; }; }; f"""
+_COMPARE = (
+    "f() { q git diff --external \"$@\" && return; no 'notebooks are shown as JSON'; "
+    'git diff --no-index --no-ext-diff --no-textconv --text -- "$2" "$5"; return 0; }; f'
+)
+# {conflict}: the exit status by which Quire says so. Any other is a program that broke.
+_MERGE = (
+    "q git merge %O %A %B %P; s=$?; test $s = 0 || test $s = {conflict} && exit $s; "
+    "no 'notebooks are merged line by line'; "
+    "git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +116,23 @@ class Program:
             return cls((str(beside),))
         return cls((python, "-P", "-m", "quire"))  # -P: no module of the repository's comes first
 
-    def function(self, *words: str, name: str = "q") -> str:
-        """A shell function. Git puts a call's arguments behind the last word of a command."""
-        rest = " ".join(words)
+    @property
+    def functions(self) -> str:
+        """In shell: `q` calls Quire, status 127 where there is none; `no` says that it failed."""
         path, call = shlex.quote(self.words[0]), shlex.join(self.words)
-        return f'{name}() {{ test -x {path} && exec {call} {rest} "$@"; exec quire {rest} "$@"; }}'
+        failed = shlex.quote(f"quire: {self.words[0]} does not run:")
+        return (
+            f'q() {{ test -x {path} && {{ {call} "$@"; return; }}; '
+            'command -v quire >/dev/null && { quire "$@"; return; }; return 127; }; '
+            f'no() {{ echo {failed} "$1; to mend it: quire init" >&2; }}'
+        )
 
-    def command(self, *words: str) -> str:
-        return f"{self.function(*words)}; q"
+    def command(self, text: str) -> str:
+        return f"{self.functions}; {text}"
+
+    def expanded(self, text: str) -> str:
+        """Where git fills in what follows a %."""
+        return f"{self.functions.replace('%', '%%')}; {text}"
 
 
 def wanted_config(program: Program, *, external: bool) -> dict[str, str]:
@@ -101,21 +141,18 @@ def wanted_config(program: Program, *, external: bool) -> dict[str, str]:
     `external`: the user has a program of their own for diffs. It would be shown the JSON, were it
     not for a driver's own command, which comes before it.
     """
-
-    def expanded(*words: str) -> str:
-        return program.command(*words).replace("%", "%%")  # git fills in what follows a %
-
     values = {
-        "filter.quire.clean": f"{expanded('git', 'clean')} %f",
+        "filter.quire.clean": program.expanded(_CLEAN),
         "filter.quire.smudge": "cat",
-        "filter.quire.process": program.command("git", "process"),
-        "filter.quire.required": "true",
-        "diff.quire.textconv": program.command("git", "diff"),
+        "filter.quire.process": program.command(_PROCESS),
+        # What is required and missing makes git refuse every checkout that brings a notebook.
+        "filter.quire.required": "false",
+        "diff.quire.textconv": program.command(_TEXTCONV),
         "merge.quire.name": "notebooks by their source, else cell by cell",
-        "merge.quire.driver": f"{expanded('git', 'merge')} %O %A %B %P",
+        "merge.quire.driver": program.expanded(_MERGE.format(conflict=CONFLICT)),
     }
     if external:
-        values["diff.quire.command"] = program.command("git", "diff", "--external")
+        values["diff.quire.command"] = program.command(_COMPARE)
     return values
 
 
@@ -151,7 +188,7 @@ def wanted_hooks(repository: Repository, program: Program) -> Hooks:
     elsewhere = path not in ("", str(ours))
     foreign = [name for name in HOOKS if _exists(plain / name) and not is_ours(plain / name)]
     if not path and not foreign:
-        return Hooks({plain / name: _own(program, name) for name in HOOKS}, {}, False)
+        return Hooks({plain / name: _own(program) for name in HOOKS}, {}, False)
     if path == str(ours):
         saved = local_config(repository).get("quire.hookspath", "")
         own = repository.here / saved if saved else _other_path(repository, str(ours)) or plain
@@ -181,14 +218,13 @@ def _other_path(repository: Repository, ours: str) -> Path | None:
     return repository.here / others[-1] if others else None
 
 
-def _own(program: Program, name: str) -> str:
-    function = program.function("git", "hook", name, name="quire_does")
-    return _OWN_HOOK.format(mark=MARK, function=function)
+def _own(program: Program) -> str:
+    return _OWN_HOOK.format(mark=MARK, follow=_FOLLOW.format(q=program.functions))
 
 
 def _chained(program: Program) -> str:
-    function = program.function("git", "hook", '"$name"', name="quire_does")
-    return _CHAINED_HOOK.format(mark=MARK, function=function, ours="|".join(HOOKS))
+    follow = _FOLLOW.format(q=program.functions)
+    return _CHAINED_HOOK.format(mark=MARK, follow=follow, ours="|".join(HOOKS))
 
 
 def _exists(path: Path) -> bool:

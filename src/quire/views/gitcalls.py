@@ -20,6 +20,8 @@ def answer(argv: Sequence[str]) -> int | None:
             return clean(argv[1] if len(argv) > 1 else "standard input")
         case ["process"]:
             return process()
+        case ["process", "--to", number] if number.isdecimal():
+            return process(int(number))
         case ["diff", "--external", *words] if words:
             return compare(words)
         case ["diff", path] if not path.startswith("-"):
@@ -42,16 +44,27 @@ def clean(name: str) -> int:
     return 0
 
 
-def process() -> int:
+def process(to: int | None = None) -> int:
+    """With `to`, a file descriptor, git is there, and stdout is told that the filter has begun."""
     from ..verbs.gitfilter import serve
 
+    def ready() -> None:
+        print("ready", flush=True)
+
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer, say)
+        if to is None:
+            serve(sys.stdin.buffer, sys.stdout.buffer, say)
+        else:
+            with open(to, "wb") as out:
+                serve(sys.stdin.buffer, out, say, ready)
     except (EOFError, BrokenPipeError):
         pass  # git left, or was stopped
     except ValueError as error:
         say(str(error))
         return 1
+    except OSError as error:
+        say(f"file descriptor {to}: {error.strerror}")
+        return 2
     return 0
 
 
@@ -86,7 +99,7 @@ def _print(text: str) -> int:
 
 
 def merge(base: str, ours: str, theirs: str, path: str) -> int:
-    """The result goes where OURS was, as git wants it. 1 where a person has to look."""
+    """The result goes where OURS was, as git wants it. 3 where a person has to look."""
     from pathlib import Path
 
     from ..verbs import gitmerge
@@ -101,7 +114,7 @@ def merge(base: str, ours: str, theirs: str, path: str) -> int:
     Path(ours).write_bytes(merged.data)
     if merged.told:
         say(merged.told)
-    return int(merged.conflict)
+    return gitmerge.CONFLICT if merged.conflict else 0
 
 
 def hook(name: str, args: Sequence[str]) -> int:

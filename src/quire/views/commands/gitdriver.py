@@ -28,11 +28,16 @@ def clean(path: str) -> int:
 
 
 @git.command(epilog="Example: git config filter.quire.process 'quire git process'")
-def process() -> int:
+@click.option(
+    "--to",
+    type=click.IntRange(min=0),
+    help="Answer git on this file descriptor, and print `ready` before that.",
+)
+def process(to: int | None) -> int:
     """Strip many notebooks: git's protocol for filters that stay."""
     from ..gitcalls import process as serve
 
-    return serve()
+    return serve(to)
 
 
 @git.command(
@@ -59,7 +64,7 @@ def diff(external: bool, words: tuple[str, ...]) -> int:
 @click.argument("theirs")
 @click.argument("path")
 def merge(base: str, ours: str, theirs: str, path: str) -> int:
-    """Merge BASE, OURS and THEIRS into OURS; PATH is the notebook's name. Exit 1: conflicts."""
+    """Merge BASE, OURS and THEIRS into OURS; PATH is the notebook's name. Exit 3: conflicts."""
     from ..gitcalls import merge as merged
 
     return merged(base, ours, theirs, path)
