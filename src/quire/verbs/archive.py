@@ -16,7 +16,7 @@ from ..runs.attest import ATTESTATION, envelope, statement
 from ..runs.record import Record
 from ..store.gitarchive import GitArchive
 from ..store.runs import RunFolder
-from ..workspace import Workspace
+from ..workspace import STATE, Workspace
 from .logbooks import catch_up as finish_logbook
 
 PUSH_TIMEOUT = 10.0  # seconds that a run waits for a remote
@@ -35,6 +35,7 @@ class Owed:
 def archive(ws: Workspace, folder: RunFolder, record: Record) -> dict[str, Any]:
     """Sign the record and add it. What cannot be archived now is owed, and tried again later."""
     settings = ws.config.archive
+    _must_be_owed_to(ws, folder)
     suffix, source = folder.source()
     files = archive_files(
         record,
@@ -49,6 +50,20 @@ def archive(ws: Workspace, folder: RunFolder, record: Record) -> dict[str, Any]:
     where = {"archive": ws.archive.where, "place": place}
     ws.runs.paid(folder, where)
     return where
+
+
+def _must_be_owed_to(ws: Workspace, folder: RunFolder) -> None:
+    """A run is not given to a repository that came to lie where its own was."""
+    whose, here = ws.runs.owed_to(folder), ws.repository
+    if not whose or (here is not None and here.id == whose):
+        return
+    note = f"{STATE}/unarchived/{folder.run_id}"
+    place = f"{here.git_dir} is not" if here is not None else "here is no longer"
+    raise GitError(
+        f"{place} the repository that the run {folder.run_id} was begun in",
+        hint=f"put that one back; or, if the run shall be archived here: truncate -s 0 {note}, "
+        "then quire push",
+    )
 
 
 def send(ws: Workspace) -> None:
