@@ -114,7 +114,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 def arguments(place: Sequence[str], args: Sequence[str], *, hooks: bool = False) -> list[str]:
     """Of one call, without the program. `place` says which repository it is about."""
     at = _command_at(args)
-    plain = _PLAIN if hooks else (*_PLAIN, _NO_HOOKS)
+    plain: Settings = _PLAIN if hooks else (*_PLAIN, _NO_HOOKS)
     if args[at] == "config":  # is to say what others set
         plain = _BARE
     settings = [word for key, value in plain for word in ("-c", f"{key}={value}")]
