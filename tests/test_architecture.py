@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,6 +135,42 @@ def test_the_command_line_loads_no_engine_for_help() -> None:
     loaded = loaded_by("import quire.views.cli")
     assert loaded & HEAVY == set()
     assert "quire.verbs.run" not in loaded
+
+
+def test_git_is_started_in_one_place() -> None:
+    """Everything else goes through it: so no git obeys what it should not."""
+    starts = {"run", "Popen", "call", "check_call", "check_output", "getoutput", "execvp", "execv",
+              "execvpe", "execve", "posix_spawn", "posix_spawnp", "system", "popen", "which",
+              "create_subprocess_exec", "create_subprocess_shell"}  # fmt: skip
+    for path in MODULES:
+        if path == SRC / "store" / "git.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            owner = node.func.value
+            if node.func.attr not in starts or not isinstance(owner, ast.Name):
+                continue
+            if owner.id not in ("subprocess", "os", "asyncio", "shutil"):
+                continue
+            words = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+            said = [w for w in words if isinstance(w, str) and re.match(r"(.*/)?git(\s|$)", w)]
+            assert not said, f"{path.name}:{node.lineno} starts git: use store/git.py"
+
+
+def test_who_starts_programs_is_known() -> None:
+    """A new one is looked at: does it start git, or something that does?"""
+    known = {
+        "kernel/children.py", "kernel/forkserver.py", "kernel/inside/snapshot.py",
+        "kernel/keeper.py", "kernel/packages.py", "store/environments.py", "store/git.py",
+        "store/uv.py", "tools/command.py", "verbs/extracting.py", "verbs/nbdime_process.py",
+    }  # fmt: skip
+    found = {
+        str(path.relative_to(SRC))
+        for path in MODULES
+        if any(name == "subprocess" for name, _ in imports(path))
+    }
+    assert found - {"store/gittalk.py"} == known
 
 
 def test_public_names() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -343,11 +344,15 @@ def test_a_dead_remote(one: GitArchive, url: str, said: str) -> None:
     assert everything(one) == [run_id(1)]
 
 
-def test_a_remote_that_never_answers(one: GitArchive, tmp_path: Path) -> None:
+def test_a_remote_that_never_answers(
+    one: GitArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "ssh"
     script.write_text("#!/bin/sh\nexec sleep 300\n")
     script.chmod(0o755)
-    git(one.repository.here, "config", "core.sshCommand", str(script))
+    own = tmp_path / "gitconfig"
+    own.write_text(f"[core]\n\tsshCommand = {script}\n")
+    monkeypatch.setitem(cast("dict[str, str]", one.repository.env), "GIT_CONFIG_GLOBAL", str(own))
     git(one.repository.here, "remote", "set-url", "origin", "ssh://nowhere.example/x.git")
     add(one, 1)
     with pytest.raises(GitError, match=r"did not answer within 0\.5 s"):

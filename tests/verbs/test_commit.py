@@ -550,17 +550,19 @@ def test_a_branch_that_moved_meanwhile(repo: Scratch, ws: Workspace, branch: str
     assert list((repo.root / ".git").glob("*.lock")) == []
 
 
-def test_a_commit_that_should_be_signed_is(repo: Scratch, ws: Workspace) -> None:
+def test_a_commit_that_should_be_signed_is(repo: Scratch, tmp_path: Path) -> None:
+    own = tmp_path / "gitconfig"
+    ws = workspace(repo, GIT_CONFIG_GLOBAL=str(own))
     gpg = repo.write(
         ".git/gpg", "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho SIGNED\n"
     )
     gpg.chmod(0o755)
     repo.git("config", "commit.gpgSign", "true")
-    repo.git("config", "gpg.program", str(gpg))
+    own.write_text(f"[gpg]\n\tprogram = {gpg}\n")
     repo.write("notebooks/greet.py", TASK)
     commit(ws, ["notebooks/greet.py"], "Add")
     assert "gpgsig SIGNED" in repo.git("cat-file", "commit", "HEAD")
-    repo.git("config", "gpg.program", "false")
+    own.write_text("[gpg]\n\tprogram = false\n")
     repo.write("notebooks/greet.py", TASK + "1\n")
     before = state(repo)
     with pytest.raises(GitError, match="sign"):

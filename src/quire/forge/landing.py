@@ -6,12 +6,14 @@ remote has all of it, or nothing has happened anywhere. The branch here only fol
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ForgeError, GitError, UsageError
-from ..store.git import Repository, Said, branch_name, call, refused
+from ..store.commits import attribute
+from ..store.git import Repository, Said, branch_name, refused
 from .protocol import Finish, Proposal
 
 TRIES = 10
@@ -215,9 +217,25 @@ def _forward(repository: Repository, ref: str, tip: str, commit: str) -> tuple[s
     place = repository.checked_out(ref)
     if place is None or not Path(place).is_dir():
         return place, repository.ask("update-ref", "-m", "quire: merge", ref, commit, tip)
+    there = Repository.find(Path(place), repository.env)
+    if there is None or there.common.resolve() != repository.common.resolve():
+        return place, Said(1, b"", f"{place} is no working tree of this repository")
+    if path := _not_checked_out(there, tip, commit):
+        return place, Said(1, b"", f"{path} needs a filter that only .git/config has")
     # git itself looks first whether a file of the working tree is in the way.
-    command = ["merge", "--ff-only", "--no-autostash", "--quiet", commit]
-    return place, call(Path(place), repository.env, command)
+    return place, there.ask("merge", "--ff-only", "--no-autostash", "--quiet", commit)
+
+
+def _not_checked_out(repository: Repository, tip: str, commit: str) -> str:
+    """A file that would come into the working tree without its filter: it would be the wrong one,
+    and the filter is a program that any cell may have named. A person's own git runs it."""
+    filters = repository.left_out()
+    if not filters:
+        return ""
+    listed = repository.raw("diff-tree", "-r", "-z", "--name-only", "--no-renames", tip, commit)
+    paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    said = attribute(repository, commit, "filter", paths)
+    return next((path for path in paths if said.get(path) in filters), "")
 
 
 def in_the_way(said: Said) -> list[str]:

@@ -147,7 +147,8 @@ def land(repository: Repository, drawn: Draft, branch: str, *, new: bool) -> Non
             _switch(repository, ref, drawn, f"moving from {before or drawn.parent} to {branch}")
         with disk(str(index)):
             os.replace(index, repository.git_dir / "index")
-    repository.ask("hook", "run", "--ignore-missing", "post-commit", timeout=HOOK_TIMEOUT)
+    question = ("hook", "run", "--ignore-missing", "post-commit")
+    repository.ask(*question, timeout=HOOK_TIMEOUT, hooks=True)
 
 
 def _switch(repository: Repository, ref: str, drawn: Draft, how: str) -> None:
@@ -219,6 +220,7 @@ def _hook(repository: Repository, name: str, *args: str, index: str) -> None:
         "--",
         *args,
         timeout=HOOK_TIMEOUT,
+        hooks=True,
         GIT_INDEX_FILE=index,
         GIT_EDITOR=":",
     )

@@ -1,39 +1,30 @@
 """A git repository, spoken to by git itself: plumbing only, no shell, nothing of ours in its way.
 
-No name from outside reaches git unchecked: `branch_name` and `ref_name` say what may pass, and
-paths always stand behind `--`.
+The only place that starts git; how it is called is said in `gitguard.py`. Each call names the
+repository that was found, and none is made when another one lies there by now. No name from
+outside reaches git unchecked: `branch_name` says what may pass, and paths always stand behind `--`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from ..errors import GitError, QuireError, UsageError
+from . import gitguard
+from .gitguard import environment
+from .gitrefusals import explained
 
-# What a caller's environment may say of another repository, or of how git is to talk.
-_FOREIGN = re.compile(
-    r"^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR"
-    r"|NAMESPACE|PREFIX|QUARANTINE_PATH|INTERNAL_.*|REFLOG_ACTION|EDITOR|EXTERNAL_DIFF|PAGER"
-    r"|LITERAL_PATHSPECS|GLOB_PATHSPECS|NOGLOB_PATHSPECS|ICASE_PATHSPECS|TRACE.*)$"
-)
-# What a person may have set for themselves and a program cannot do with.
-_PLAIN = (
-    "-c", "color.ui=false",
-    "-c", "core.quotePath=false",
-    "-c", "core.fsync=all",
-    "-c", "core.fsyncMethod=fsync",
-    "-c", "fastimport.unpackLimit=1",
-    "-c", "log.showSignature=false",
-    "-c", "advice.detachedHead=false",
-    "-c", "gc.auto=0",
-)  # fmt: skip
+__all__ = ["Repository", "Said", "branch_name", "call", "environment", "refused"]
 TIMEOUT = 120.0
+LISTED = 30.0  # seconds for which a person's own settings are not asked for again
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +40,20 @@ class Said:
         return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
+class _Held:
+    """Folders that stay what they are: as long as one is held, no other one gets its number."""
+
+    def __init__(self, *paths: Path) -> None:
+        self._fds: list[int] = []
+        for path in dict.fromkeys(paths):
+            with contextlib.suppress(OSError):
+                self._fds.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+    def __del__(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+
+
 @dataclass(frozen=True)
 class Repository:
     """`top` is the working tree, None in a bare repository; `common` is shared by all worktrees."""
@@ -57,20 +62,52 @@ class Repository:
     git_dir: Path
     common: Path
     env: Mapping[str, str] = field(repr=False)
+    # Which folders these were when the repository was found.
+    _which: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
+    _held: _Held = field(init=False, repr=False, compare=False)
+    _let_in: list[bool] = field(init=False, repr=False, compare=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_which", self._now())
+        object.__setattr__(self, "_held", _Held(self.git_dir, self.common))
 
     @classmethod
     def find(cls, folder: Path, env: Mapping[str, str] | None = None) -> Repository | None:
         """The repository a folder is in, or None. Looks for it as git does, without calling it."""
         world = environment(os.environ if env is None else env)
         folder = folder.resolve()
+        bare: Path | None = None
         for place in (folder, *folder.parents):
             git_dir = _git_dir(place / ".git")
             if git_dir is not None:
+                if bare is not None and bare.is_relative_to(git_dir.resolve()):
+                    break  # the inside of a .git
+                # What looks like a bare repository and lies in another one came with that.
                 return cls(place, git_dir, _common(git_dir), world)
-            if _is_git_dir(place):
-                # Bare, or the inside of a .git: either way there is no working tree here.
-                return cls(None, place, _common(place), world)
-        return None
+            if bare is None and _is_git_dir(place):
+                bare = place
+        return cls(None, bare, _common(bare), world) if bare is not None else None
+
+    def _now(self) -> tuple[tuple[int, int], ...]:
+        try:
+            places = (self.git_dir, _common(self.git_dir))  # git reads itself where it leads to
+            return tuple((s.st_dev, s.st_ino) for s in map(os.stat, places))
+        except OSError:
+            return ()
+
+    @property
+    def id(self) -> str:
+        """Tells it from another one at the same place, as long as the disk is the same."""
+        return str(self._which[-1][1]) if self._which else ""
+
+    def must_be_the_same(self) -> None:
+        """Raises where another repository, or none, is by now where this one was found."""
+        if self._now() != self._which:
+            raise GitError(
+                f"{self.git_dir} is not the repository any more that it was a moment ago: "
+                "somebody replaced it",
+                hint="nothing was written there; put the right one back, then quire doctor",
+            )
 
     def refusal(self) -> GitError | None:
         """Why git will have nothing to do with this repository, where that is so."""
@@ -83,36 +120,62 @@ class Repository:
         return self.top or self.git_dir
 
     def ask(
-        self, *args: str, input: bytes | None = None, timeout: float = TIMEOUT, **env: str
+        self,
+        *args: str,
+        input: bytes | None = None,
+        timeout: float = TIMEOUT,
+        hooks: bool = False,
+        **env: str,
     ) -> Said:
-        """Call git and return what it came to, whatever that is."""
-        return call(self.here, {**self.env, **env}, args, input, timeout)
+        """Call git and return what it came to, whatever that is.
+
+        `hooks`: with those of the repository, for what a person asks for as they ask git.
+        """
+        self.must_be_the_same()
+        world = {**self.env, **env}
+        if (objection := self._objection(world)) is not None:
+            return objection
+        command = self._command(args, hooks=hooks)
+        return _run(self.here, command, self._world(world, args, hooks=hooks), input, timeout)
 
     def git(
-        self, *args: str, input: bytes | None = None, timeout: float = TIMEOUT, **env: str
+        self,
+        *args: str,
+        input: bytes | None = None,
+        timeout: float = TIMEOUT,
+        hooks: bool = False,
+        **env: str,
     ) -> str:
         """Call git; its answer as text. Raises GitError when it refuses."""
         return (
-            self.raw(*args, input=input, timeout=timeout, **env)
+            self.raw(*args, input=input, timeout=timeout, hooks=hooks, **env)
             .rstrip(b"\n")
             .decode("utf-8", "surrogateescape")
         )
 
     def raw(
-        self, *args: str, input: bytes | None = None, timeout: float = TIMEOUT, **env: str
+        self,
+        *args: str,
+        input: bytes | None = None,
+        timeout: float = TIMEOUT,
+        hooks: bool = False,
+        **env: str,
     ) -> bytes:
-        said = self.ask(*args, input=input, timeout=timeout, **env)
+        said = self.ask(*args, input=input, timeout=timeout, hooks=hooks, **env)
         if said.code:
             raise refused(said, args)
         return said.out
 
     def start(self, *args: str, err: IO[bytes], buffer: int = -1) -> subprocess.Popen[bytes]:
         """A git to talk with, line by line. Ctrl-C on a terminal does not reach it."""
+        self.must_be_the_same()
+        if (objection := self._objection(self.env)) is not None:
+            raise refused(objection, args)
         try:
             return subprocess.Popen(
-                ["git", *_PLAIN, *args],
+                self._command(args),
                 cwd=self.here,
-                env=dict(self.env),
+                env=self._world(self.env, args),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=err,
@@ -121,6 +184,73 @@ class Repository:
             )
         except FileNotFoundError as error:
             raise _not_started(self.here) from error
+
+    # How git is told which repository it is about, and whose settings count.
+
+    def _command(self, args: Sequence[str], *, hooks: bool = False) -> list[str]:
+        tree = "--bare" if self.top is None else f"--work-tree={self.top}"
+        place = (f"--git-dir={self.git_dir}", tree)
+        program = gitguard.program(self.env, self.top)
+        return [program, *gitguard.arguments(place, args, hooks=hooks)]
+
+    def _world(
+        self, env: Mapping[str, str], args: Sequence[str], *, hooks: bool = False
+    ) -> dict[str, str]:
+        world = dict(env)
+        if not hooks:
+            world["PATH"] = gitguard.search_path(env, self.top)
+        if args[0] in ("config", "hook"):  # starts nothing, or what is to see all that is set
+            return world
+        text = gitguard.written(self.git_dir, self.common)
+        listed = self._listed(text, world) if gitguard.names_programs(text) else ()
+        settings, more = gitguard.overrides(text, listed, needed=gitguard.needs_filters(args))
+        return gitguard.with_settings({**world, **more}, settings)
+
+    def left_out(self) -> frozenset[str]:
+        """Filters that are named in the repository's own configuration, and are not called."""
+        text = gitguard.written(self.git_dir, self.common)
+        if not gitguard.names_programs(text):
+            return frozenset()
+        return gitguard.left_out(self._listed(text, self.env))
+
+    def _listed(self, text: bytes, world: Mapping[str, str]) -> Settings:
+        """All settings; asked of git once where they are all said in one place."""
+        key = (text, str(self.common), *(world.get(name) for name in _SAID_BY))
+        until, found = _settings.get(key, (0.0, ()))
+        if time.monotonic() > until:
+            command = self._command(("config", "--list", "-z", "--show-scope"))
+            said = _run(self.here, command, world)
+            if said.code:
+                raise refused(said, ["config"])
+            found = gitguard.parsed(said.out)
+            if b"include" not in text.lower():
+                _settings.clear()  # of one repository at a time there is enough
+                _settings[key] = (time.monotonic() + LISTED, found)
+        return found
+
+    def _objection(self, env: Mapping[str, str]) -> Said | None:
+        """What git says of a repository that belongs to somebody else, and that the person has
+        not said they trust. It looks at that only where it is not told which repository to take.
+        """
+        if "GIT_TEST_ASSUME_DIFFERENT_OWNER" not in env and (self._let_in or self._is_own()):
+            return None
+        bare = ("-c", "safe.bareRepository=all") if self.top is None else ()
+        question = (*bare, "rev-parse", "--git-dir")
+        said = call(self.here, env, question)
+        if said.code:
+            return said
+        self._let_in.append(True)
+        return None
+
+    def _is_own(self) -> bool:
+        places = [self.git_dir, *((self.top, self.top / ".git") if self.top else ())]
+        try:
+            own = all(p.lstat().st_uid == os.geteuid() for p in places if os.path.lexists(p))
+        except OSError:
+            return False
+        if own:
+            self._let_in.append(True)
+        return own
 
     def resolve(self, name: str) -> str | None:
         """The id of the commit that a full ref name, or an id, stands for."""
@@ -210,14 +340,11 @@ def _common(git_dir: Path) -> Path:
         return git_dir
 
 
-def environment(env: Mapping[str, str]) -> dict[str, str]:
-    kept = {key: value for key, value in env.items() if not _FOREIGN.match(key)}
-    return kept | {
-        "LC_ALL": "C.UTF-8",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-    }
+# Who says what a person's own settings are.
+_SAID_BY = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+            "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS")  # fmt: skip
+Settings = Sequence[tuple[str, str, str]]
+_settings: dict[tuple[object, ...], tuple[float, Settings]] = {}
 
 
 def call(
@@ -227,7 +354,19 @@ def call(
     input: bytes | None = None,
     timeout: float = TIMEOUT,
 ) -> Said:
-    command = ["git", *_PLAIN, *args]
+    """Where there is no repository yet, or git itself is to say which it is."""
+    command = [gitguard.program(env, None), *gitguard.arguments((), args)]
+    world = {**env, "PATH": gitguard.search_path(env, None)}
+    return _run(folder, command, world, input, timeout)
+
+
+def _run(
+    folder: Path,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    input: bytes | None = None,
+    timeout: float = TIMEOUT,
+) -> Said:
     try:
         done = subprocess.run(
             command,
@@ -245,7 +384,7 @@ def call(
         raise UsageError(f"cannot enter {folder}", hint="check its permissions") from error
     except subprocess.TimeoutExpired as error:
         late = GitError(
-            f"git {args[0]} did not answer within {timeout:g} s",
+            f"git {gitguard.name_of(command)} did not answer within {timeout:g} s",
             hint="is a remote or a network disk hanging?",
         )
         late.retryable = True
@@ -256,59 +395,13 @@ def call(
 def _not_started(folder: Path) -> QuireError:
     if not folder.is_dir():
         return UsageError(f"there is no folder {folder}", hint="cd to one that exists")
+    gitguard.forget_program()
     return GitError("git is not installed", hint="install git 2.38 or newer")
-
-
-_DAMAGED = (
-    r"is corrupt|object file .* is empty|inflate: |unable to unpack|packfile .* (cannot|does not)"
-    r"|garbage at end|unable to read (tree|sha1|[0-9a-f]{40})|Could not read [0-9a-f]{40}"
-    r"|could not parse (object|commit)|bad (tree|sha1|object HEAD)|missing (blob|tree|commit)"
-    r"|not a tree object|Failed to traverse parents|index file corrupt|bad index file"
-)
-_HINTS = (
-    (r"fetch first|non-fast-forward",
-     "the remote has commits that are not here: git pull --rebase on that branch, then again"),
-    (r"dubious ownership", "git config --global --add safe.directory <the repository>"),
-    (r"No space left|Out of disk ?space|disk quota|file too large",
-     "free some space and say it again"),
-    (r"Read-only file system", "the repository cannot be written: use one that can"),
-    (r"Permission denied|insufficient permission", "check who owns the repository's files"),
-    (r"exists; cannot create", "a branch of that name stands in the way: choose another"),
-    (r"could not lock config file",
-     "another git is at work; if none is, remove config.lock beside that file"),
-    (r"\.lock': File exists|cannot lock ref|unable to create .*lock",
-     "another git is at work; if none is, remove the .lock file that is named"),
-    (r"aborted by hook|hook declined",
-     "a hook of this repository refused, such as reference-transaction: look into .git/hooks, or "
-     "where git config core.hooksPath says"),
-    (_DAMAGED, "the repository is damaged: git fsck says where; fetch it again, or clone anew"),
-    (r"does not appear to be a git repository|repository .*not found",
-     "no repository is there, or you may not see it: git remote -v, git remote set-url"),
-    (r"not a valid (object|ref)|bad object|unknown revision", "check the name with git log"),
-    (r"Could not resolve host|Connection refused|unable to access|Could not read from remote",
-     "check the remote's address and the network: git remote -v"),
-    (r"Authentication failed|could not read Username|403",
-     "check the credentials git uses for that remote"),
-)  # fmt: skip
-
-
-_SOUND = "git status and git fsck say whether the repository is sound"
-_NOISE = re.compile(r"^fast-import: dumping crash report|die\(\) called many times")
 
 
 def refused(said: Said, args: Sequence[str]) -> GitError:
     """What git said, in one line, with the next step where we know it."""
-    lines = [
-        re.sub(r"^(fatal|error): ", "", line)
-        for line in said.err.splitlines()
-        if line and not _NOISE.search(line)
-    ]
-    what = "; ".join(lines[:3])[:600] or f"exit status {said.code}"
-    hint = next((h for p, h in _HINTS if re.search(p, said.err, re.IGNORECASE)), "")
-    named = re.search(r"safe\.directory (.+)", said.err)  # git says itself how it is called
-    if named:
-        hint = f"git config --global --add safe.directory {named[1]}"
-    return GitError(f"git {args[0]}: {what}", hint=hint or _SOUND)
+    return explained(said.err, said.code, args[0])
 
 
 # Names that git itself writes to and reads from, such as FETCH_HEAD.

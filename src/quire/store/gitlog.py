@@ -117,6 +117,7 @@ class GitLog:
         `make` gets the tip and the files named in `looks` as they are there. Its steps land
         together; with none, all stays as it is.
         """
+        self.repository.must_be_the_same()
         self.must_be_free()
         with self.turn():
             for attempt in range(TRIES):

@@ -8,7 +8,8 @@ spill/           what was too much for the record
 archived.json    where the archive keeps it; not there as long as it does not
 signed.json      what the process that ran it has signed, where the archive could not have it then
 
-`.quire/unarchived/` has an empty file for each run that the archive still lacks.
+`.quire/unarchived/` has a file for each run that the archive still lacks. It says for which
+repository that was; an empty one is for whichever is there.
 """
 
 from __future__ import annotations
@@ -149,11 +150,17 @@ class RunStore:
     def _owed(self) -> Path:
         return self.root.parent / "unarchived"
 
-    def owe(self, folder: RunFolder) -> None:
-        """The archive shall have this run; until it does, that is remembered."""
+    def owe(self, folder: RunFolder, whose: str = "") -> None:
+        """The archive of that repository shall have this run; until it does, that is remembered."""
         with disk(str(self._owed)):
             self._owed.mkdir(exist_ok=True)
-            (self._owed / folder.run_id).touch()
+            (self._owed / folder.run_id).write_text(whose, "ascii")
+
+    def owed_to(self, folder: RunFolder) -> str:
+        """The repository whose archive shall have it; empty where that is not said."""
+        with contextlib.suppress(OSError, ValueError):
+            return (self._owed / folder.run_id).read_text("ascii").strip()
+        return ""
 
     def owed(self) -> list[RunFolder]:
         """Runs that ended and that the archive still lacks, oldest first."""

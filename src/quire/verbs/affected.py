@@ -20,6 +20,7 @@ from ..errors import DocumentError, GitError, UsageError
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
 from . import rules
+from .origin import changed_inside
 
 # A change to one of these, wherever it lies, may change what every task does.
 _CONFIGURATION = re.compile(
@@ -163,6 +164,7 @@ def _changed(repository: Repository, since: str) -> Iterator[Path]:
     )
     for line in filter(None, local.split(b"\0")):
         yield top / os.fsdecode(line[3:])
+    yield from (top / name for name in changed_inside(repository))
 
 
 def configuration(path: Path) -> bool:

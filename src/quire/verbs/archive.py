@@ -17,7 +17,7 @@ from ..runs.dsse import opened
 from ..runs.record import Record
 from ..store.gitarchive import GitArchive
 from ..store.runs import RunFolder
-from ..workspace import Workspace
+from ..workspace import STATE, Workspace
 from .logbooks import catch_up as finish_logbook
 
 PUSH_TIMEOUT = 10.0  # seconds that a run waits for a remote
@@ -60,6 +60,7 @@ def _files(ws: Workspace, folder: RunFolder, record: Record) -> dict[str, bytes]
 
 
 def _add(ws: Workspace, folder: RunFolder, files: dict[str, bytes]) -> dict[str, Any]:
+    _must_be_owed_to(ws, folder)
     return _paid(ws, folder, ws.archive.add(folder.run_id, files))
 
 
@@ -68,6 +69,20 @@ def _paid(ws: Workspace, folder: RunFolder, place: str) -> dict[str, Any]:
     ws.runs.paid(folder, where)
     ws.engine.vouched.pop(folder.run_id, None)
     return where
+
+
+def _must_be_owed_to(ws: Workspace, folder: RunFolder) -> None:
+    """A run is not given to a repository that came to lie where its own was."""
+    whose, here = ws.runs.owed_to(folder), ws.repository
+    if not whose or (here is not None and here.id == whose):
+        return
+    note = f"{STATE}/unarchived/{folder.run_id}"
+    place = f"{here.git_dir} is not" if here is not None else "here is no longer"
+    raise GitError(
+        f"{place} the repository that the run {folder.run_id} was begun in",
+        hint=f"put that one back; or, if the run shall be archived here: truncate -s 0 {note}, "
+        "then quire push",
+    )
 
 
 def send(ws: Workspace) -> None:

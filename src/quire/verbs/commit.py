@@ -384,4 +384,5 @@ def push_branch(repository: Repository, remote: str, branch: str, *, hooks: bool
         remote,
         f"{ref}:{ref}",
         timeout=PUSH_TIMEOUT,
+        hooks=hooks,
     )

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from ..errors import QuireError, StorageError, UsageError
 from ..store.files import disk
+from ..store.gitguard import search_path
 from ..workspace import Workspace
 
 VARIABLE = "QUIRE_NBDIME_PYTHON"
@@ -118,6 +119,9 @@ def _run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> Answer:
         "JUPYTER_PLATFORM_DIRS": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
+        # nbdime calls git to compare texts: no repository is to be found above this folder.
+        "GIT_CEILING_DIRECTORIES": os.path.realpath(folder.parent),
+        "PATH": search_path(env, None),
     }
     try:
         done = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -151,6 +152,8 @@ def _state(repository: Repository, task: Path) -> dict[str, Any]:
             dirty = True
     commit, branch = facts.get("branch.oid"), facts.get("branch.head")
     if not dirty:
+        dirty = any(changed_inside(repository))
+    if not dirty:
         listed = repository.ask("ls-files", "--error-unmatch", "-z", "--", str(task))
         dirty = listed.code != 0  # a task that no commit holds
     return {
@@ -158,3 +161,21 @@ def _state(repository: Repository, task: Path) -> dict[str, Any]:
         "branch": None if branch == "(detached)" else branch,
         "dirty": dirty,
     }
+
+
+def changed_inside(repository: Repository) -> Iterator[str]:
+    """Submodules in which a file was changed. git would look into them with a git that obeys the
+    configuration there: each is asked as a repository of its own."""
+    top = repository.top
+    if top is None or not (top / ".gitmodules").exists():
+        return
+    for line in repository.raw("ls-files", "--stage", "-z").split(b"\0"):
+        facts, _, name = line.partition(b"\t")
+        if not facts.startswith(b"160000 "):
+            continue
+        place = top / os.fsdecode(name)
+        inner = Repository.find(place, repository.env)
+        if inner is None or inner.top != place.resolve():
+            continue  # not cloned
+        if inner.git("status", "--porcelain", "--untracked-files=no") or any(changed_inside(inner)):
+            yield os.fsdecode(name)

@@ -91,6 +91,7 @@ class NotebookExecutor:
         errand: Errand | None = None,
     ) -> None:
         self.workspace = ws = workspace or Workspace(env=env)
+        _ = ws.repository  # the one that is there before the first cell, whatever cells do to it
         self._cancelled = threading.Event()
         self._cancel = _Either(self._cancelled, *([cancel] if cancel is not None else []))
         self._now = now
@@ -297,7 +298,7 @@ class NotebookExecutor:
         try:
             folder.save_source(masker.mask(self.plan.source), self.plan.path.suffix)
             if self._archives:
-                ws.runs.owe(folder)
+                ws.runs.owe(folder, ws.repository.id if ws.repository else "")
             journal = Journal(folder.events)
             try:
                 if self._errand.uuid:
