@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from quire.document import formats
-from quire.document.draft import draft
 from quire.document.params import declared
 from quire.document.vetting import cleaned, vet
+from written import written
 
-GOOD = draft(["Alert when CPU is above 80%"]).text
+GOOD = written()
 
 
 def without(title: str) -> str:
@@ -37,7 +38,7 @@ def test_a_good_draft_passes() -> None:
         f"Here is the task:\n\n```py\n{GOOD}```\n\nAnd a small one:\n\n```\nx\n```\nBye.",
         GOOD.replace("\n", "\r\n"),
         "<think>\nA title:\n```\n# %% [markdown]\n" + GOOD + GOOD + "```\n</think>\n\n" + GOOD,
-        "\ufeff" + GOOD.replace("## Decide", "## Dec\u202eide\x00\x1b"),
+        "\ufeff" + GOOD.replace("# %% decide", "# %% dec\u202eide\x00\x1b"),
     ],
 )
 def test_fences_and_characters_that_are_not_seen_are_taken_away(wrapped: str) -> None:
@@ -104,7 +105,17 @@ def test_a_comment_that_looks_like_a_command_stays_one() -> None:
     assert decide.source.startswith("# x = !id\n")
 
 
-def test_a_draft_that_says_it_is_not_done_waits() -> None:
-    found, _ = vet(GOOD.replace("# %% gather", "# %% gather\n# TODO: the real ones"))
+def test_a_draft_that_is_not_done_waits() -> None:
+    left = 'raise NotImplementedError("the real ones")\n'
+    found, problems = vet(re.sub(r"(?<=# %% gather\n).*\n", left, GOOD))
+    assert problems == []
     assert found is not None
-    assert [item.title for item in found.waiting] == ["gather"]
+    assert [(item.title, item.what) for item in found.waiting] == [("gather", "the real ones")]
+
+
+@pytest.mark.parametrize("line", ["# TODO: the real ones", "..."])
+def test_what_only_says_that_it_is_not_done_is_sent_back(line: str) -> None:
+    """It would run, and look like work."""
+    found, problems = vet(GOOD.replace("# %% gather", f"# %% gather\n{line}"))
+    assert found is None
+    assert "raise NotImplementedError" in problems[0]

@@ -498,6 +498,16 @@ def test_seals() -> None:
     assert "ended at" in str(check_seal(b"step", made, later, "2026-11-16T01:00:00Z")[0])
 
 
+@pytest.mark.parametrize("key", ["_type", "predicateType"])
+def test_a_signed_statement_of_another_kind_is_none_of_a_run(key: str) -> None:
+    """Whoever signs for Quire may sign other statements too, also with the same subjects."""
+    made = {**statement(HONEST), key: "https://example.org/of-something-else"}
+    forged = {**HONEST, ATTESTATION: envelope(made, ADA)}
+    (line,) = told(forged)
+    assert f"its {key} is" in line
+    assert "https://example.org/of-something-else" in line
+
+
 def test_a_seal_is_no_attestation_and_the_other_way_round() -> None:
     """Neither signature fits the other's place, whatever text was given to be sealed."""
     payload = json.dumps(statement(HONEST)).encode()

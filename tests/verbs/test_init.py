@@ -533,21 +533,17 @@ def test_an_installation_that_moved_is_told_and_mended(repo: Scratch) -> None:
 # New
 
 
-def test_a_new_task_runs_as_it_is(repo: Scratch) -> None:
+def test_a_new_task_is_no_work_done(repo: Scratch) -> None:
     done = repo.quire("new", "Report the health of this machine")
     assert done.stdout == "notebooks/report_the_health_of_this_machine.py\n"
     path = repo.root / done.stdout.strip()
     doc = formats.loads(path.read_text(), ".py")
     assert doc.title == "Report the health of this machine"
     wanted = json.loads(repo.quire("params", str(path), "--json").stdout)
-    assert {p["name"]: p["type"] for p in wanted} == {"limit": "int"}
+    assert wanted == []
     code, told = repo.run(str(path))
-    assert (code, told["outcome"]) == (0, "ok")
-    shown = told["results"].pop("shown")
-    assert told["results"] == {"items": 10, "source": "example", "status": "ok"}
-    assert [item["value"] for item in shown] == list(range(10, 0, -1))
-    code, told = repo.run(str(path), "-p", "limit", "1")
-    assert len(told["results"]["shown"]) == 1
+    assert (code, told["outcome"], told["results"]) == (1, "failed", {})
+    assert told["error"]["value"] == "cells wait: gather, decide, report, check"
 
 
 def test_a_new_task_is_never_written_over_anything(repo: Scratch) -> None:
@@ -638,7 +634,7 @@ def test_a_description_cannot_bring_cells_of_its_own(repo: Scratch) -> None:
     doc = formats.loads(path.read_text(), ".py")
     assert [c.kind for c in doc.cells].count("code") == 5
     assert not any("import os" in c.source for c in doc.cells if c.kind == "code")
-    assert repo.run(str(path))[0] == 0
+    assert repo.run(str(path))[1]["error"]["value"].startswith("cells wait")
 
 
 # Doctor

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from model_server import Said, StandIn, standing_in
-from quire.document.draft import draft
 from quire.errors import UsageError
 from quire.verbs.new import new, slug
 from quire.workspace import Workspace
 from scratch import Scratch
+from written import CELLS, written
 
-GOOD = draft(["A better title", "Alert above 70%"]).text
+GOOD = written("A better title", 70.0)
 BAD = GOOD.replace("# %% check", "# %% other")
 
 
@@ -59,14 +59,13 @@ def test_the_answer_says_what_waits(repo: Scratch) -> None:
             "help": 'highest value that is fine in percent, from "above 90%"',
         }
     ]
-    assert [cell["title"] for cell in told["waiting"]] == ["", "gather", "decide", "check"]
-    gather = told["waiting"][1]
-    # The id can be aimed at, as it is.
-    source = "items = [{'name': 'a', 'value': 95}]\nsource = 'me'"
-    done = repo.quire("edit", told["path"], gather["cell"], "--source", source)
-    assert done.returncode == 0, done.stderr
+    assert [cell["title"] for cell in told["waiting"]] == list(CELLS)
+    for cell in told["waiting"]:
+        # The id can be aimed at, as it is.
+        done = repo.quire("edit", told["path"], cell["cell"], "--source", CELLS[cell["title"]])
+        assert done.returncode == 0, done.stderr
     code, run = repo.run(told["path"])
-    assert (code, run["results"]["status"], run["results"]["source"]) == (0, "attention", "me")
+    assert (code, run["results"]["status"]) == (0, "attention")
     code, run = repo.run(told["path"], "-p", "threshold", "96")
     assert run["results"]["status"] == "ok"
 
@@ -75,7 +74,7 @@ def test_a_person_is_told_too(repo: Scratch) -> None:
     done = repo.quire("new", "Alert when disks are above 90%")
     assert done.stdout == "notebooks/alert_when_disks_are_above_90.py\n"
     assert "takes threshold: float = 90.0" in done.stderr
-    assert "waits: cell 3 (" in done.stderr
+    assert "waits: cell 2 (" in done.stderr
 
 
 def test_the_model_drafts(repo: Scratch) -> None:
@@ -124,7 +123,7 @@ def test_without_a_good_draft_there_is_our_own(
     assert told["drafted_by"] == "built-in"
     assert words in told["note"]
     assert [p["name"] for p in told["parameters"]] == ["threshold"]
-    assert repo.run(told["path"])[0] == 0
+    assert repo.run(told["path"])[1]["error"]["value"].startswith("cells wait: gather")
 
 
 def test_why_the_model_did_not_is_told_to_people(repo: Scratch) -> None:

@@ -77,6 +77,7 @@ def test_a_proposal_shows_what_was_run(repo: Scratch, ws: Workspace) -> None:
         "run_id": run_id,
         "outcome": "ok",
         "verified": True,
+        "waiting": [],
     }
 
 

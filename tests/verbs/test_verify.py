@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ import pytest
 from quire.errors import QuireError, RunNotFound, UsageError
 from quire.runs.attest import ATTESTATION, envelope, statement
 from quire.runs.trust import LIST
+from quire.store.archive import run_folder
+from quire.store.folderarchive import FolderArchive
+from quire.store.gitarchive import GitArchive
+from quire.store.gitlog import GitLog
+from quire.store.gitwitness import Witness
 from quire.store.keys import Key
+from quire.store.runs import RunFolder, RunStore
 from quire.verbs.covered import Coverage, uncovered
 from quire.verbs.keys import trust_of, trusted
 from quire.verbs.verify import verify_all, verify_notebook, verify_run
@@ -72,10 +79,188 @@ def test_a_run_by_any_of_its_names(ws: Workspace) -> None:
     assert summary.line == "verified: 2 runs of git branch reports, and the history"
 
 
-def test_an_empty_archive_verifies(ws: Workspace) -> None:
-    assert verify_all(ws).line == "verified: 0 runs of git branch reports, and the history"
-    with pytest.raises(RunNotFound, match="the archive is empty"):
-        verify_run(ws)
+def test_where_no_run_is_nothing_verifies(repo: Scratch, scratch: Scratch) -> None:
+    for place in (repo, Scratch(scratch.root / "plain")):
+        place.root.mkdir(exist_ok=True)
+        done = place.quire("verify", "--all", "--json")
+        error = json.loads(done.stdout)["error"]
+        assert done.returncode == 2
+        assert "nothing to verify" in error["message"]
+        assert "quire run" in error["hint"]
+        done = place.quire("verify", "--all")
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_clone_without_the_archive_says_how_to_have_it(ws: Workspace, tmp_path: Path) -> None:
+    archived(ws)
+    there = Scratch(tmp_path / "clone")
+    Scratch(tmp_path).git("clone", "--quiet", "--single-branch", "--branch=main",
+                          ws.root.as_uri(), str(there.root))  # fmt: skip
+    done = there.quire("verify", "--all")
+    assert done.returncode == 2
+    fetch = done.stderr.rpartition("git ")[2].split()
+    assert fetch == ["fetch", "origin", "reports:reports"]
+    there.git(*fetch)
+    assert "1 run of git branch reports" in there.quire("verify", "--all").stdout
+
+
+@pytest.mark.parametrize("books", [True, False], ids=["witness and runs", "witness alone"])
+def test_an_archive_that_is_gone_does_not_verify(ws: Workspace, *, books: bool) -> None:
+    landed(ws, 1) if books else archived(ws)
+    Scratch(ws.root).git("branch", "-D", "reports")
+    summary = verify_all(ws)
+    assert not summary.ok
+    assert any(
+        "the branch reports is gone with all its runs" in one for one in said(summary.history)
+    )
+    if books:
+        assert not verify_run(ws, "last").ok
+    else:
+        with pytest.raises(RunNotFound, match="the archive is empty"):
+            verify_run(ws)
+
+
+def test_a_chain_that_is_gone_does_not_verify(folder: Workspace) -> None:
+    landed(folder, 1)
+    (folder.root / ".quire/archive/chain.jsonl").unlink()
+    assert not verify_all(folder).ok
+
+
+# While others write
+
+
+@pytest.fixture
+def folder(scratch: Scratch, tmp_path: Path) -> Workspace:
+    """An archive that is no branch."""
+    env = {**os.environ, "QUIRE_KEYS": str(tmp_path / "own-keys")}
+    return Workspace(scratch.root, cwd=scratch.root, env=env)
+
+
+def landed(ws: Workspace, number: int) -> str:
+    """A run of this workspace ends: it is archived, and then written down as archived."""
+    run_id = f"2026-11-16-1556{number:02d}-report-{number:04x}"
+    archived(ws, run_id)
+    folder = ws.runs.root / run_id
+    folder.mkdir(parents=True)
+    told = {"archive": ws.archive.where, "place": ws.archive.path(run_id)}
+    (folder / "archived.json").write_text(json.dumps(told))
+    return run_id
+
+
+@pytest.mark.parametrize("kind", ["ws", "folder"])
+def test_a_run_that_ends_between_two_looks_is_no_forgery(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each look at what there is, one more run lands."""
+    ws: Workspace = request.getfixturevalue(kind)
+    first = landed(ws, 0)
+    writing, count, most = False, 0, 20
+
+    def then(look: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **how: Any) -> Any:
+            nonlocal writing, count
+            seen = look(*args, **how)
+            if isinstance(seen, Iterator):
+                seen = iter(list(seen))
+            if not writing and count < most:
+                writing = True
+                count += 1
+                landed(Workspace(ws.root, cwd=ws.root, env=ws.env), count)
+                writing = False
+            return seen
+
+        return wrapped
+
+    looks: list[tuple[type, str]] = [
+        *((GitLog, name) for name in ("look", "tip")),
+        *((GitArchive, name) for name in ("history", "ids", "files", "witness_problem")),
+        *((FolderArchive, name) for name in ("_lines", "_known", "files", "witness_problem")),
+        (Witness, "read"),
+        (RunStore, "ids"),
+        (RunFolder, "archived"),
+    ]
+    for owner, name in looks:
+        monkeypatch.setattr(owner, name, then(getattr(owner, name)))
+    summary = verify_all(ws)
+    assert (said(summary.history), summary.ok) == ([], True)
+    assert first in [verdict.run_id for verdict in summary.runs]
+    assert count > 3
+    most = count + 20
+    for asked in (first, "last"):
+        assert said(verify_run(ws, asked).findings) == []
+    monkeypatch.undo()
+    assert verify_all(ws).ok
+
+
+@pytest.mark.parametrize("kind", ["ws", "folder"])
+def test_everything_verifies_while_runs_are_archived(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    ws: Workspace = request.getfixturevalue(kind)
+    landed(ws, 0)
+
+    def write() -> None:
+        for number in range(1, 16):
+            landed(Workspace(ws.root, cwd=ws.root, env=ws.env), number)
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        done = False
+        while not done:
+            done = writer.done()
+            summary = verify_all(ws)
+            assert said(summary.history) == []
+            assert summary.ok
+        writer.result()
+    assert len(summary.runs) == 16
+
+
+def test_what_was_set_back_is_told_also_while_others_write(ws: Workspace) -> None:
+    """What is added on top of a shortened branch is honest, and excuses nothing."""
+    git = Scratch(ws.root).git
+    for number in range(2):
+        landed(ws, number)
+    git("update-ref", "refs/heads/reports", "refs/heads/reports^")
+    here = ws.archive.now()
+    landed(ws, 2)
+    for archive in (here, ws.archive.now()):
+        assert "runs were removed" in str(archive.witness_problem())
+    assert not verify_all(ws).ok
+
+
+# What the history does not tell
+
+
+def test_a_run_that_no_step_has_added(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lies where runs lie; the step that brought it is one of another run."""
+    archived(ws)
+    git = Scratch(ws.root).git
+    name = f"{run_folder(SECOND)}/deeper/record.json"
+    blob = git("rev-parse", f"reports:{run_folder(FIRST)}/record.json")
+    with monkeypatch.context() as forging:
+        forging.setenv("GIT_INDEX_FILE", str(ws.root / ".git/forged"))
+        git("read-tree", "reports")
+        git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
+        tree = git("write-tree")
+    git("update-ref", "refs/heads/reports", git("commit-tree", tree, "-p", "reports", "-m", "Tidy"))
+    summary = verify_all(ws)
+    assert f"{SECOND}: no step of the history has added it" in said(summary.history)
+
+
+def test_where_the_history_is_cut_the_runs_are_looked_at_themselves(
+    ws: Workspace, tmp_path: Path
+) -> None:
+    """Which step has added them is not known; whether they are what was signed, is."""
+    archived(ws, FIRST, BOB)
+    archived(ws, SECOND)
+    place = Scratch(tmp_path / "shallow")
+    Scratch(tmp_path).git("clone", "--quiet", "--depth=1", "--branch=reports",
+                          ws.root.as_uri(), str(place.root))  # fmt: skip
+    clone = Workspace(place.root, cwd=place.root, env=ws.env)
+    summary = verify_all(clone, trust=trust_of(ws))
+    assert {one.run_id: one.ok for one in summary.runs} == {FIRST: False, SECOND: True}
+    (cut,) = said(summary.history)
+    assert "is where this shallow clone ends" in cut
 
 
 def test_the_verdict_says_who_signed_and_who_says_so(ws: Workspace) -> None:
@@ -102,6 +287,8 @@ def test_runs_of_an_earlier_archive_are_not_missed_in_this_one(scratch: Scratch)
     assert scratch.quire("run", "a.py", "--no-host").returncode == 0
     assert scratch.quire("verify").returncode == 0
     scratch.git("init", "--quiet")
+    assert scratch.quire("verify", "--all").returncode == 2
+    assert scratch.quire("run", "a.py", "--no-host").returncode == 0
     assert scratch.quire("verify", "--all").returncode == 0
 
 

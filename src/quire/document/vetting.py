@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from ..errors import DocumentError, ParameterError
 from . import dependencies, formats
-from .draft import SECTIONS, TITLE, Draft, Waiting, without_ids
+from .draft import SECTIONS, TITLE, Draft, without_ids
 from .lint import lint
 from .model import Document
 from .parameter import TAG, parameters_cell
 from .params import declared, resolve
+from .waiting import MARK, waiting
 
 MOST_CELLS = 60
 _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -23,7 +24,7 @@ _MAGIC = re.compile(r"^[ \t]*[!%]|\bget_ipython\b", re.MULTILINE)
 _THOUGHT = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 # What a default may be besides a literal.
 _MADE = ("date", "datetime", "time", "timedelta", "Path", "Decimal")
-_OPEN = re.compile(r"\bTODO\b|\bNotImplementedError\b|^\s*\.\.\.\s*$", re.MULTILINE)
+_OPEN = re.compile(r"\bTODO\b|^\s*\.\.\.\s*$", re.MULTILINE)
 
 
 def cleaned(text: str) -> str:
@@ -48,14 +49,17 @@ def vet(text: str) -> tuple[Draft | None, list[str]]:
         return None, [f"it has more than {MOST_CELLS} cells"]
     problems = [*_of_cells(document), *_of_parameters(document), *_of_sections(document)]
     problems += [
-        f"cell {found.index}, line {found.line}: {found.message}" for found in lint(document)
+        f"cell {found.index}, line {found.line}: {found.message}"
+        for found in lint(document)
+        # What a cell that waits will define is not known.
+        if found.kind == "syntax" or not waiting(document)
     ]
     if problems:
         return None, problems
     # Written anew: what a stranger's markers may say besides does not get into the file.
     text = formats.dumps(without_ids(document), ".py")
     document = formats.loads(text, ".py")
-    return Draft(document, document.title[:TITLE], _waiting(document)), []
+    return Draft(document, document.title[:TITLE]), []
 
 
 def _of_cells(document: Document) -> Iterator[str]:
@@ -67,6 +71,8 @@ def _of_cells(document: Document) -> Iterator[str]:
             yield f"cell {at} is raw: use only code and Markdown"
         elif cell.kind == "code" and (_MAGIC.search(cell.source) or not _is_python(cell.source)):
             yield f"cell {at} has a magic or a shell line, or is no Python: write plain Python"
+        elif cell.kind == "code" and _OPEN.search(cell.source):
+            yield f'cell {at} is not written: let it `raise {MARK}("what belongs there")`'
         if set(cell.tags) - {TAG}:
             yield f"cell {at} has the tags {', '.join(cell.tags)}: only parameters may be tagged"
 
@@ -138,16 +144,10 @@ def _of_sections(document: Document) -> Iterator[str]:
     for name in SECTIONS:
         if name not in titles:
             yield f"there is no code cell with the title {name}: `# %% {name}`"
+    if waiting(document):
+        return  # what is missing may be in the cells that are not written
     code = "\n".join(cell.source for cell in document.cells if cell.kind == "code")
     if not re.search(r"^\s*glue\(", code, re.MULTILINE):
         yield 'no result has a name: `from quire.runtime import glue`, `glue("status", status)`'
     if not re.search(r"^\s*assert\b", code, re.MULTILINE):
         yield "the check cell asserts nothing about the results"
-
-
-def _waiting(document: Document) -> tuple[Waiting, ...]:
-    return tuple(
-        Waiting(cell.id, at, cell.title, "it says itself that something is missing")
-        for at, cell in enumerate(document.cells)
-        if cell.kind == "code" and _OPEN.search(cell.source)
-    )

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..document.model import Cell
+from ..document.waiting import MARK, told, waiting
 from ..kernel.protocol import Kernel
 from ..runs.events import (
     CellError,
@@ -79,10 +80,16 @@ class LocalExecutor:
         cells = self.plan.document.cells
         if self.resume is not None:
             yield from carry_over(self.resume, cells)
+        waits = {one.index for one in waiting(self.plan.document)}
         last = max((at for at, cell in enumerate(cells) if cell.kind == "code"), default=0)
         for position, cell in enumerate(cells):
             if cell.kind != "code" or (self.resume and position < self.resume.start):
                 continue
+            if position in waits:
+                if self.trail is not None:
+                    self.trail.before(position, self.kernel)
+                yield self._waits(cell)
+                break
             if "skip-execution" in cell.tags:
                 yield CellFinished(cell.id, "skipped", at=runner.at())
                 continue
@@ -116,6 +123,14 @@ class LocalExecutor:
         ):
             yield Warned(runner.current, f"it cannot be resumed at this cell: {self.trail.reason}")
         yield self._finished()
+
+    def _waits(self, cell: Cell) -> CellFinished:
+        """Nothing skips a cell that waits to be written: neither a tag nor a person."""
+        runner = self.runner
+        said = runner.sieve.safe(told(waiting(self.plan.document)))
+        runner.current, runner.outcome, runner.reason = cell.id, "failed", said
+        error = CellError(MARK, said)
+        return CellFinished(cell.id, "failed", at=runner.at(), error=error)
 
     def _asked(self, cell: Cell) -> Generator[Event, None, Verdict]:
         """What a person says of the next step. The time they take is not the run's."""
@@ -160,6 +175,9 @@ class LocalExecutor:
     def _finished(self) -> RunFinished:
         duration = round(time.monotonic() - self._began, 6)
         runner = self.runner
+        if runner.outcome == "ok" and (left := waiting(self.plan.document)):
+            # A cell before them has ended the run.
+            runner.outcome, runner.reason = "failed", runner.sieve.safe(told(left))
         return RunFinished(runner.outcome, runner.at(), duration, runner.reason)
 
     def _started(self) -> RunStarted:

@@ -24,6 +24,7 @@ from .prose import blocks, prose
 from .record import CellRecord, Record
 
 MARK = "<!-- quire: what follows is written by `quire propose`; words of your own go above -->"
+DRAFTED = "**This is a draft. Cells wait to be written:**"
 LIMIT = 60_000  # GitHub takes 65,536 characters
 OWN_LIMIT = 20_000
 TASKS = 20  # told in full
@@ -48,6 +49,7 @@ class Told:
     notebook: str = ""  # the address of the executed notebook
     kept: str = ""  # where the run is archived, where there is no address
     gone: bool = False  # the change removes it
+    waiting: tuple[str, ...] = ()  # the cells that nobody has written yet
     notes: tuple[str, ...] = ()  # what else there is to know of its runs
 
 
@@ -139,6 +141,9 @@ def _task(told: Told, place: Place, cells: int, results: int) -> Iterator[str]:
         yield "This task is removed."
         return
     yield from blocks(told.intro, INTRO)
+    if told.waiting:
+        names = ", ".join(code(_cut(name, 100)) for name in told.waiting[:ROWS])
+        yield f"{DRAFTED} {names}"
     record = told.record
     if record is None:
         yield "**No archived run of this version exists.** To make one:"

@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, As] = {
         "notebook_pr",
         (),
         {"branch": "branch", "title": "title", "body": "description", "base": "base", "run": "run"},
+        flags={"draft": ("draft", True)},
     ),
     "exec": _session("exec", "session", "cells", code="code"),
     "rewind": _session("rewind", "session", "cell"),

@@ -110,6 +110,10 @@ class Archive(Protocol):
         """What the archive has lost of what it once acknowledged here."""
         ...
 
+    def now(self) -> Archive:
+        """The archive as it is at this moment, for reading: what others add later is not seen."""
+        ...
+
     def tidy(self) -> None:
         """Housekeeping, for when nobody waits."""
         ...

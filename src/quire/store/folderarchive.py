@@ -10,6 +10,7 @@ one was left by a writer that was killed.
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -67,6 +68,8 @@ class FolderArchive:
         self.where = where or str(folder)
         self._sign = sign
         self.warning = ""
+        # Of the archive as it was at one moment: what was acknowledged, and the lines.
+        self._at: tuple[list[Known], tuple[Line, ...]] | None = None
 
     @property
     def _chain(self) -> Path:
@@ -141,6 +144,9 @@ class FolderArchive:
 
     def _lines(self) -> Iterator[Line]:
         """Every whole line. A torn last one was never acknowledged."""
+        if self._at is not None:
+            yield from self._at[1]
+            return
         with contextlib.suppress(FileNotFoundError), open(self._chain, "rb") as file:
             for number, line in enumerate(file, 1):
                 if line.endswith(b"\n"):
@@ -232,6 +238,12 @@ class FolderArchive:
     def _witness(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}-tip")
 
+    def now(self) -> FolderArchive:
+        known = self._known()  # before the lines: what is added in between is among them
+        there = copy.copy(self)
+        there._at = known, tuple(self._lines())
+        return there
+
     def witness_problem(self) -> str | None:
         missing = self._missing()
         if not missing:
@@ -260,6 +272,8 @@ class FolderArchive:
 
     def _known(self) -> list[Known]:
         """The line that was the last one here; then those that were, and were lost."""
+        if self._at is not None:
+            return self._at[0]
         try:
             data = self._witness.read_bytes()
         except OSError:

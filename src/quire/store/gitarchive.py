@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..errors import GitError, RunNotFound
@@ -38,7 +39,7 @@ from .gitlinks import (
 from .gitlog import CheckedOut, GitLog, Look, Step
 from .gitread import Commit, Entry, Objects, entries, tree
 from .gittidy import tidy
-from .gitwitness import Witness
+from .gitwitness import Seen, Witness
 
 Objection = Callable[[bytes, str], str]
 OTHER_NAME = 'choose another name: archive.branch = "run-reports" in quire.toml'
@@ -65,6 +66,7 @@ class GitArchive:
         self._remote = remote
         self._objection = objection
         self._witness = Witness(repository, branch)
+        self._seen: Seen | None = None  # by the archive as it was at one moment
         self.warning = ""
 
     def _cloned(self) -> str | None:
@@ -210,9 +212,16 @@ class GitArchive:
 
     # What this repository has acknowledged, told apart from what the branch says.
 
+    def now(self) -> GitArchive:
+        there = copy.copy(self)
+        there._seen = self._witness.read()  # before the tip: see Witness.missing
+        there.log = self.log.now()
+        return there
+
     def witness_problem(self) -> str | None:
+        seen = self._seen or self._witness.read()
         tip = self.log.tip()
-        missing = self._witness.missing(tip)
+        missing = self._witness.missing(tip, seen)
         return self._witness.told(tip, missing) if missing else None
 
     # Other repositories.

@@ -8,6 +8,7 @@ objects, its ref and the folders that hold them are on the disk.
 from __future__ import annotations
 
 import contextlib
+import copy
 import fcntl
 import os
 import random
@@ -27,6 +28,7 @@ TRIES = 60
 TURN = 10.0  # seconds to wait for other writers of this machine before going ahead all the same
 LOCK = 2000  # milliseconds git waits for the lock of a ref
 LARGEST = 256_000_000  # bytes of one file that is looked at
+NOWHERE = "0" * 40  # an id that no commit has
 USER_KNOWN = 30.0  # seconds for which the name of a user is not asked again
 
 
@@ -73,6 +75,12 @@ class GitLog:
         self.start = start
 
     # Reading.
+
+    def now(self) -> GitLog:
+        """The log as it is at this moment, for reading."""
+        there = copy.copy(self)
+        there.ref, there.start = self.tip() or NOWHERE, None
+        return there
 
     def tip(self) -> str | None:
         return self.look().tip

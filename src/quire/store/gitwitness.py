@@ -55,12 +55,19 @@ class Witness:
         with contextlib.suppress(OSError, GitError):
             write_atomic(self.path, "\n".join(lines).encode() + b"\n", durable=False)
 
-    def missing(self, tip: str | None) -> tuple[str, ...]:
+    def missing(self, tip: str | None, seen: Seen | None = None) -> tuple[str, ...]:
         """Where the branch once was and what it does not hold at `tip`.
 
-        git is not asked as long as the branch is where it was left.
+        git is not asked as long as the branch is where it was left. Who does not hold the branch
+        still reads `seen` before the tip: what others add in between is then on the branch. What a
+        push has put in other commits meanwhile, the witness knows afterwards.
         """
-        seen = self.read()
+        if seen is not None:
+            found = self.missing(tip) if (early := self._missing(tip, seen)) else ()
+            return tuple(commit for commit in found if commit in early)
+        return self._missing(tip, self.read())
+
+    def _missing(self, tip: str | None, seen: Seen) -> tuple[str, ...]:
         found = self.still_missing(tip, seen.lost)
         if seen.tips and tip not in seen.tips and not any(self._holds(tip, c) for c in seen.tips):
             found += (seen.tips[-1],)

@@ -180,6 +180,7 @@ def catch_up(ws: Workspace) -> list[Owed]:
 def _pay(ws: Workspace, folder: RunFolder) -> None:
     """Archive what another process has run, or this one at another time. Anybody may have written
     what lies there: either the process that ran it has signed it as it is, or it is recovered."""
+    _must_be_owed_to(ws, folder)
     if folder.run_id in ws.archive.ids():  # it was killed before it could say so
         _paid(ws, folder, ws.archive.path(folder.run_id))
         return

@@ -12,6 +12,8 @@ from typing import Any
 
 from ..document import formats, percent
 from ..document.lint import Finding, lint
+from ..document.waiting import told as cells_wait
+from ..document.waiting import waiting as unwritten
 from ..errors import DocumentError, QuireError, UsageError
 from ..runs.printed import plain
 from ..store import commits
@@ -19,7 +21,7 @@ from ..store.commits import Change, Draft
 from ..store.files import write_atomic
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
-from . import branches, sync
+from . import branches, evidence, sync
 from .gitfilter import strip
 from .removed import Removal, removals, removed
 from .sync import Step
@@ -94,7 +96,7 @@ def commit(
     drawn = _made(repository, steps, changes, message, target, new=new, hooks=hooks)
     if drawn is None:
         return Committed(None, repository.branch() or "", findings=findings)
-    warnings = tuple(_cleared(ws, gone))
+    warnings = (*_unwritten(changes), *_cleared(ws, gone))
     pushed, told = _pushed(ws, repository, target, push, hooks=hooks)
     return Committed(drawn.commit, target, new, drawn.paths, findings, pushed, warnings + told)
 
@@ -150,6 +152,15 @@ def _kept(repository: Repository, steps: Sequence[Step], gone: Sequence[Removal]
     if not names:
         return steps
     return [s for s in steps if _name(repository, s.result.source.with_suffix(".py")) not in names]
+
+
+def _unwritten(changes: Sequence[Change]) -> Iterator[str]:
+    """Work in progress may be committed, but nobody should take it for more."""
+    for change in changes:
+        if change.path.endswith(".py") and change.data is not None:
+            left = unwritten(evidence.document(change.data, change.path))
+            if left:
+                yield f"{change.path} is a draft: {cells_wait(left)}"
 
 
 def _cleared(ws: Workspace, gone: Sequence[Removal]) -> Iterator[str]:

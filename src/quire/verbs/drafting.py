@@ -25,8 +25,9 @@ You write notebook tasks for Quire: one Python file in the percent format, and n
 - check asserts what must hold of the results, whatever the parameters are.
 - Plain Python: no magics, no shell lines, no header, no list of packages to install.
   The standard library where it is enough.
-- It must run as it is, from top to bottom. Nothing is deleted, sent or changed unless a parameter
-  says so; the default does not.
+- Invent no data and no results. A cell that the description does not say enough for holds nothing
+  but `raise NotImplementedError("what belongs there")`: whoever writes the task goes on from there.
+- Nothing is deleted, sent or changed unless a parameter says so; the default does not.
 - No keys or passwords in the text: read them from the environment."""
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ..document import formats, marker, percent
 from ..document.model import Document
+from ..document.waiting import Waiting, waiting
 from ..errors import DocumentError, UsageError
 from ..runs.archived import SOURCE, read_record
 from ..runs.record import Record
@@ -41,6 +42,11 @@ class File:
     @property
     def suffix(self) -> str:
         return _suffix(self.path)
+
+    @property
+    def waiting(self) -> tuple[Waiting, ...]:
+        """The cells that nobody has written yet."""
+        return waiting(document(self.new, self.path))
 
 
 def _suffix(path: str) -> str:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..document.draft import Waiting, draft
+from ..document.draft import draft
 from ..document.params import Parameter, declared
+from ..document.waiting import Waiting
 from ..document.words import folded
 from ..errors import UsageError
 from ..store.files import disk
@@ -57,7 +58,7 @@ class Created:
 def new(
     ws: Workspace, description: str, *, path: str | Path | None = None, model: bool = True
 ) -> Created:
-    """Write a task that can be run as it is. Never over a file that is there.
+    """Write a task whose cells wait to be written. Never over a file that is there.
 
     Where a language model is configured it writes the draft, unless `model` says otherwise.
     """

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
+from ..document.waiting import told as cells_wait
 from ..errors import QuireError, UsageError
 from ..forge.protocol import Check, CheckState, Forge, Proposal
 from ..forge.rules import CONTEXT, TITLE, fit_text, fit_title
 from ..runs.archived import NOTEBOOK
-from ..runs.proposal_body import OWN_LIMIT, Place, Told, address_of, own_words, render
+from ..runs.proposal_body import DRAFTED, OWN_LIMIT, Place, Told, address_of, own_words, render
 from ..runs.summary import one_line, took
 from ..store.git import Repository, branch_name
 from ..store.gitarchive import GitArchive
@@ -26,6 +27,7 @@ from .push import exchange, send_branch
 from .sync import taking
 from .verify import Verdict, verify_run
 
+DRAFT = "Draft: "  # before the title of a proposal with cells that wait
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -45,6 +47,7 @@ class Shown:
             "run_id": self.ran.run_id if self.ran else None,
             "outcome": self.ran.record.outcome if self.ran else None,
             "verified": self.verdict.ok if self.verdict else None,
+            "waiting": [cell.name for cell in self.file.waiting],
         }
 
 
@@ -79,8 +82,10 @@ def propose(
     branch: str | None = None,
     base: str | None = None,
     run: str | None = None,
+    draft: bool = False,
 ) -> Proposed:
-    """Open a proposal, or bring the open one of the branch up to date.
+    """Open a proposal, or bring the open one of the branch up to date. A task with cells that wait
+    is proposed as a `draft` or not at all.
 
     Without a title it is the first line of the branch's first commit, without a body what the
     proposal said before. Everything is looked at before anything is sent.
@@ -98,6 +103,7 @@ def propose(
     remote = repository.remote() if forge.kind != "local" else None
     name, target, change = _change(ws, repository, branch, base, remote)
     shown = _shown(ws, repository, change, run)
+    _is_said(shown, draft=draft)
     warnings = list(_uncommitted(repository, name, shown))
     wrong = pairs.touched(repository, change.head, (f.path for f in change.files))
     warnings += [f"{name}: {why}; {taking(name)}" for name, why in wrong.items()]
@@ -112,10 +118,10 @@ def propose(
     told = [_told(ws, forge, task, remote, there.body if there else "") for task in shown]
     text = render(own, told, place)
     if there is None:
-        first = title or _subject(repository, change)
+        first = _titled(title or _subject(repository, change), draft=draft)
         found = forge.open(branch=name, base=target, title=first, body=text)
     else:
-        found = forge.update(there.number, title=title, body=text)
+        found = forge.update(there.number, title=_retitled(title, there, draft=draft), body=text)
     if remote is not None:
         told = list(_attached(forge, found.number, shown, told, warnings))
         if (mended := render(own, told, place)) != text:
@@ -125,6 +131,34 @@ def propose(
     shared = exchange(ws)
     found = replace(found, head=change.head, number=shared.number(found.number))
     return Proposed(found, there is None, shown, (*warnings, *shared.warnings))
+
+
+def _is_said(shown: Sequence[Shown], *, draft: bool) -> None:
+    """What is no finished work has to be called so, and only that."""
+    waits = [task for task in shown if task.file.waiting]
+    if waits and not draft:
+        told = "; ".join(
+            f"{one_line(task.file.path)}: {one_line(cells_wait(task.file.waiting))}"
+            for task in waits
+        )
+        raise UsageError(
+            told, hint="write and commit them, or say that it is unfinished: quire propose --draft"
+        )
+    if draft and not waits:
+        raise UsageError("no cell of the change waits: it is no draft", hint="leave out --draft")
+
+
+def _titled(title: str, *, draft: bool) -> str:
+    return f"{DRAFT}{title}"[:TITLE] if draft and not title.startswith(DRAFT) else title
+
+
+def _retitled(title: str | None, there: Proposal, *, draft: bool) -> str | None:
+    """None where it stays. What said that it is a draft says so no more when it is written."""
+    was = there.title
+    if title is None and not draft and DRAFTED in there.body:
+        return was.removeprefix(DRAFT)
+    worded = _titled(title or was, draft=draft)
+    return None if title is None and worded == was else worded
 
 
 def _change(
@@ -251,7 +285,8 @@ def _told(ws: Workspace, forge: Forge, task: Shown, remote: str | None, said: st
     file = task.file
     document = evidence.document(file.new, file.path)
     first = next((c.source for c in document.cells if c.kind == "markdown"), "")
-    told = Told(file.path, document.title, first)
+    left = tuple(cell.name for cell in file.waiting)
+    told = Told(file.path, document.title, first, waiting=left)
     if file.new is None:
         return Told(file.path, gone=True)
     if task.ran is None or task.verdict is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..document import formats
 from ..document.textdiff import unified
+from ..document.waiting import told as cells_wait
 from ..errors import ForgeError, QuireError, UsageError
 from ..forge.protocol import Comment, Forge, Proposal, State, Verdict
 from ..forge.rules import fit_commit, fit_number, must_be_open
@@ -60,6 +61,7 @@ class Reviewed:
             "before": self.before.run_id if self.before else None,
             "comparison": self.comparison.as_dict() if self.comparison else None,
             "notes": list(self.notes),
+            "waiting": [cell.name for cell in self.file.waiting],
         }
 
 
@@ -291,6 +293,8 @@ def _problems(
     bring = "; quire push also brings the runs of others" if shared else ""
     for task in tasks:
         path = one_line(task.file.path)
+        if left := task.file.waiting:
+            yield f"{path} is a draft: {one_line(cells_wait(left))}"
         if task.lacks_run:
             yield f"there is no archived run of this version of {path}{bring}"
         elif task.ran is None or task.proof is None:

@@ -14,7 +14,7 @@ from ..runs.dsse import check_seal, named
 from ..runs.finding import Finding
 from ..runs.printed import plain
 from ..runs.trust import LIST, Trust, when
-from ..store.archive import Link
+from ..store.archive import Archive, Link
 from ..store.runs import RunFolder
 from ..workspace import Workspace
 from .covered import Coverage, object_reader, uncovered
@@ -112,14 +112,14 @@ def verify_run(ws: Workspace, run: str = "last", *, trust: Trust | None = None) 
     `trust` is whose signatures count; without it, the list in the working tree. A reviewer gives
     `trust_of(ws, revision=base)`.
     """
+    run_id, archive = _archived(ws, run)
     trust = trust or trust_of(ws)
-    run_id = _archived(ws, run)
-    if run_id not in ws.archive.ids():
+    if run_id not in archive.ids():
         place = plain(str((_folder(ws, run_id).archived() or {}).get("place", "")))
         what = f"{run_id} was archived as {place[:200]} and is no longer there"
-        lost = Finding(ws.archive.where, what, "removed")
+        lost = Finding(archive.where, what, "removed")
         return Verdict(run_id, (lost,), trust=said(trust))
-    return _kept(ws, run_id, trust)
+    return _kept(ws, archive, run_id, trust)
 
 
 def verify_notebook(ws: Workspace, path: str, *, trust: Trust | None = None) -> Verdict:
@@ -135,9 +135,14 @@ def verify_notebook(ws: Workspace, path: str, *, trust: Trust | None = None) -> 
 
 
 def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
-    """Every run, every seal, and what is no longer there."""
+    """Every run, every seal, and what is no longer there.
+
+    Others may archive runs meanwhile. So what must be in the archive is read first, then the
+    archive as it is at one moment, then the keys: whatever counts was there before it is missed.
+    """
+    ours = [run_id for run_id in ws.runs.ids() if _was_archived(ws, _folder(ws, run_id))]
+    archive = ws.archive.now()
     trust = trust or trust_of(ws)
-    archive = ws.archive
     out = Summary(archive.where, said(trust))
     runs: dict[str, Verdict] = {}
     reached, orderly, cut = "", True, False
@@ -150,9 +155,9 @@ def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
             runs[link.run_id] = _verdict(ws, link.run_id, link.files, trust)
     present = set(archive.ids())
     if not orderly:  # a step may have touched a run that was added before: what is there now counts
-        runs |= {run_id: _kept(ws, run_id, trust) for run_id in present & runs.keys()}
+        runs |= {id_: _kept(ws, archive, id_, trust) for id_ in present & runs.keys()}
     if cut:  # which step has added them cannot be known here; what they are can
-        runs |= {run_id: _kept(ws, run_id, trust) for run_id in present - runs.keys()}
+        runs |= {id_: _kept(ws, archive, id_, trust) for id_ in present - runs.keys()}
     out.runs = [runs[run_id] for run_id in sorted(runs)]
     for run_id in sorted(present - runs.keys()):
         out.history.append(Finding(run_id, "no step of the history has added it", "history"))
@@ -161,8 +166,22 @@ def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
     witness = archive.witness_problem()
     if witness:
         out.history.append(Finding("witness", witness, "witness"))
-    out.history += _lost(ws, present | runs.keys())
+    for run_id in sorted(set(ours) - present - runs.keys()):
+        what = "it was archived from here and is no longer there"
+        out.history.append(Finding(run_id, what, "removed"))
+    if not out.runs and out.ok:
+        raise _nothing(ws)
     return out
+
+
+def _nothing(ws: Workspace) -> UsageError:
+    """No run, and no trace of one: that verifies nothing."""
+    remote = ws.repository.remote(ws.config.archive.remote) if ws.repository is not None else None
+    hint = "run a task first: quire run notebooks/x.py"
+    if remote is not None:
+        branch = ws.config.archive.branch
+        hint += f"; to have the archive of {remote}: git fetch {remote} {branch}:{branch}"
+    return UsageError(f"there is nothing to verify: {ws.archive.where} has no runs", hint=hint)
 
 
 def _link_findings(link: Link, trust: Trust, reached: str) -> Iterator[Finding]:
@@ -190,12 +209,12 @@ def _moment(text: str) -> float:
     return found.timestamp() if found is not None else float("-inf")
 
 
-def _kept(ws: Workspace, run_id: str, trust: Trust) -> Verdict:
-    """A run as the archive has it now."""
+def _kept(ws: Workspace, archive: Archive, run_id: str, trust: Trust) -> Verdict:
+    """A run as the archive has it."""
     try:
-        files = ws.archive.files(run_id)
+        files = archive.files(run_id)
     except QuireError as error:
-        wrong = Finding(ws.archive.path(run_id), error.message, "file")
+        wrong = Finding(archive.path(run_id), error.message, "file")
         return Verdict(run_id, (wrong,), trust=said(trust))
     return _verdict(ws, run_id, files, trust)
 
@@ -212,19 +231,23 @@ def said(trust: Trust) -> str:
     return f"this machine's own keys: there is no {LIST}" if trust.own else trust.where
 
 
-def _archived(ws: Workspace, name: str) -> str:
-    """The id of a run that is in the archive, or that was once put there from here."""
+def _archived(ws: Workspace, name: str) -> tuple[str, Archive]:
+    """The id of a run that is in the archive, or that was once put there from here; and the
+    archive after that was known."""
     try:
         local = ws.runs.find(name)
     except RunNotFound:
-        return ws.archive.find(name)
+        archive = ws.archive.now()
+        return archive.find(name), archive
     # The archive's own last run says nothing of one that was taken from its end.
-    if not _was_archived(ws, local) and local.run_id not in ws.archive.ids():
+    known = _was_archived(ws, local)
+    archive = ws.archive.now()
+    if not known and local.run_id not in archive.ids():
         raise UsageError(
             f"the run {local.run_id} is not archived: there is nothing to verify it by",
             hint="quire log lists the runs that are",
         )
-    return local.run_id
+    return local.run_id, archive
 
 
 def _folder(ws: Workspace, run_id: str) -> RunFolder:
@@ -234,9 +257,3 @@ def _folder(ws: Workspace, run_id: str) -> RunFolder:
 def _was_archived(ws: Workspace, folder: RunFolder) -> bool:
     """By our own books, and into this archive: a workspace may have had another one before."""
     return (folder.archived() or {}).get("archive") == ws.archive.where
-
-
-def _lost(ws: Workspace, known: set[str]) -> Iterator[Finding]:
-    for run_id in sorted(ws.runs.ids()):
-        if run_id not in known and _was_archived(ws, _folder(ws, run_id)):
-            yield Finding(run_id, "it was archived from here and is no longer there", "removed")

@@ -211,6 +211,7 @@ TOOLS = (
             "description": _TEXT,
             "base": _TEXT,
             "run": _text("Run to show"),
+            "draft": {"type": "boolean", "description": "Although cells wait"},
         },
         ("branch", "title", "description"),
         "review",

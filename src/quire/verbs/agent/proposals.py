@@ -53,8 +53,11 @@ def pr(
     description: str,
     base: str | None = None,
     run: str | None = None,
+    draft: bool = False,
 ) -> Told:
-    done = propose(ws, title=title, body=description, branch=branch, base=base, run=run)
+    done = propose(
+        ws, title=title, body=description, branch=branch, base=base, run=run, draft=draft
+    )
     found = done.proposal
     what = "opened" if done.created else "updated"
     into = f"{one_line(found.branch)} into {one_line(found.base)}"

@@ -82,9 +82,9 @@ def _alike(step: Step) -> tuple[str, str, str]:
 def new(app: App, description: str, path: str | None, no_model: bool, as_json: bool) -> None:
     """Begin a task from a description.
 
-    The task has a title, parameters read out of the description, steps, results and a check, and
-    can be run as it is. Which cells wait to be filled in is said on stderr. No file is written
-    over.
+    The task has a title, parameters read out of the description, and a cell each to gather, decide,
+    report and check. Those wait to be written: a run fails as long as one does. Which they are is
+    said on stderr. No file is written over.
     """
     from ...verbs.new import new as begin
 
@@ -100,7 +100,7 @@ def new(app: App, description: str, path: str | None, no_model: bool, as_json: b
     for item in created.parameters:
         term.err(f"  takes {one_line(f'{item.name}: {item.type} = {item.default_source}')}")
     for cell in created.waiting:
-        name = one_line(cell.title) or "the text at the top"
+        name = one_line(cell.title)
         term.err(f"  waits: cell {cell.index} ({cell.cell_id}), {name}: {one_line(cell.what)}")
     if created.drafted_by == "model":
         term.err("  drafted by the model: read it before you run it")

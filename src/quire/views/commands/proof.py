@@ -50,7 +50,8 @@ def verify(
     """Check that archived runs are what was run.
 
     RUN is an id, a unique beginning of one, or `last`; or an executed notebook (.ipynb), which is
-    compared with the archived runs. Exit status: 0 it verifies, 1 it does not.
+    compared with the archived runs. Exit status: 0 it verifies, 1 it does not, 2 there is nothing
+    to verify.
     """
     from ...errors import UsageError
     from ...verbs.keys import trust_of
@@ -60,7 +61,8 @@ def verify(
     if everything and run is not None:
         raise UsageError("a run and --all are named", hint=f"quire verify {run}")
     ws = app.workspace()
-    trust = trust_of(ws, file=keys, revision=keys_from)
+    named = keys is not None or keys_from is not None
+    trust = trust_of(ws, file=keys, revision=keys_from) if named else None
     if everything:
         summary = verify_all(ws, trust=trust)
         _show_summary(app, summary, as_json)

@@ -88,18 +88,20 @@ def commit(
 @click.option("--branch", metavar="NAME", help="The branch to propose; else the current one.")
 @click.option("--base", metavar="NAME", help="The branch it should go to; else the main one.")
 @click.option("--run", metavar="RUN", help="The run to show; else the newest of each task.")
+@click.option("--draft", is_flag=True, help="Although cells wait to be written; it is said so.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.pass_obj
-def propose(app: App, /, as_json: bool, **options: str | None) -> None:
+def propose(app: App, /, as_json: bool, draft: bool, **options: str | None) -> None:
     """Put a branch up for review.
 
     The proposal shows what the tasks of the change did when they were run, from the newest archived
-    run of exactly this version. Said again, it brings the open proposal up to date.
+    run of exactly this version. Said again, it brings the open proposal up to date. With cells that
+    wait to be written there is no proposal, unless --draft says what it is.
     """
     from ...verbs.propose import propose as put_up
 
     app.json_asked = as_json
-    done = put_up(app.workspace(), **options)
+    done = put_up(app.workspace(), **options, draft=draft)
     if as_json:
         emit_json(app, done.as_dict())
         return
