@@ -28,6 +28,7 @@ from quire.store.git import Repository, Said
 from quire.store.gitarchive import GitArchive
 from quire.store.gitlinks import MARKER, ROOT, run_message
 from quire.store.gitlog import GitLog, Import, Step
+from quire.store.gitwitness import Witness
 
 REF = "refs/heads/reports"
 
@@ -509,6 +510,19 @@ def test_grafts_and_replacements_bend_nothing(archive: GitArchive) -> None:
     (archive.repository.common / "info" / "grafts").write_text(f"{ids[3]} {ids[1]}\n")
     assert problems(archive) == []
     assert len(list(archive.history())) == 3
+
+
+def test_what_a_push_put_elsewhere_between_two_looks_is_not_missed(archive: GitArchive) -> None:
+    """A push moves runs to other commits. Who looked before it and after it sees no loss."""
+    add(archive, 1)
+    place = archive.repository.here
+    before = Witness(archive.repository, "reports")
+    seen, old = before.read(), git(place, "rev-parse", "reports")
+    new = git(place, "commit-tree", "reports^{tree}", "-p", "reports^", "-m", "The same, elsewhere")
+    git(place, "update-ref", "refs/heads/reports", new)
+    assert before.missing(new, seen) == (old,)  # nobody says that a push did it
+    before.write((new,))
+    assert before.missing(new, seen) == ()
 
 
 def test_a_shallow_clone_says_so(archive: GitArchive, tmp_path: Path) -> None:
