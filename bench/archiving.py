@@ -17,9 +17,9 @@ from bench.measure import CannotMeasure, Contender, race
 from bench.peers import clean_environment
 from bench.report import Row
 from bench.us import Us, workspace
-from quire.runs.record import Record
-from quire.store.runs import RunFolder
-from quire.verbs.archive import archive
+from quire.archive.put import archive
+from quire.record.record import Record
+from quire.record.run_folders import RunFolder
 from quire.workspace import Workspace
 
 WRITERS, EACH = 8, 50
@@ -122,7 +122,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from bench.archiving import another
-from quire.verbs.archive import archive
+from quire.archive.put import archive
 from quire.workspace import Workspace
 
 root, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -11,7 +11,7 @@ from bench.measure import Command, Contender, race
 from bench.peers import clean_environment
 from bench.report import Row
 from bench.us import workspace
-from quire.store.uv import binary
+from quire.environments.uv import binary
 
 MOST = 0.050  # seconds that the second run may take longer
 BLOCK = '# /// script\n# dependencies = ["six==1.17.0"]\n# ///\n\n'

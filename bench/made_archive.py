@@ -17,9 +17,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from quire.document import formats, params
-from quire.runs.archived import archive_files
-from quire.runs.events import (
+from quire.archive.history import ROOT
+from quire.archive.layout import run_folder
+from quire.record.events import (
     CellError,
     CellFinished,
     CellStarted,
@@ -31,10 +31,10 @@ from quire.runs.events import (
     RunFinished,
     RunStarted,
 )
-from quire.runs.plan import Plan
-from quire.runs.record import fold
-from quire.store.archive import run_folder
-from quire.store.gitlinks import ROOT
+from quire.record.plan import Plan
+from quire.record.record import fold
+from quire.record.record_files import archive_files
+from quire.task import formats, params
 
 START = datetime(2025, 1, 6, tzinfo=UTC)
 PER_COMMIT = 500

@@ -7,7 +7,7 @@ import string
 import time
 from collections.abc import Callable
 
-from quire.runs.masking import Masker, Secret
+from quire.masking.masker import Masker, Secret
 
 SIZE = 16_000_000
 CHUNK = 65536

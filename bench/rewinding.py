@@ -16,7 +16,7 @@ from bench.us import workspace
 from quire.kernel.native import NativeKernel, NativeKernels
 from quire.kernel.protocol import KernelSpec
 from quire.kernel.snapshots import Snapshot
-from quire.runs.events import CellFinished, KernelDied
+from quire.record.events import CellFinished, KernelDied
 
 THINK = 0.02  # seconds between two calls of an agent, at the very least
 CELL = "data[0] = 7.0; answer = float(data[0])"

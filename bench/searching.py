@@ -17,8 +17,8 @@ from bench.archiving import repository, settings
 from bench.figures import Bench
 from bench.measure import CannotMeasure
 from bench.report import Row
-from quire.verbs.find import find
-from quire.verbs.index import index_of, rebuild
+from quire.search.fill import index_of, rebuild
+from quire.search.find import find
 from quire.workspace import Workspace
 
 COUNTS, QUICK = (1_000, 10_000, 100_000), (1_000, 10_000)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from quire.verbs import skill
+from quire.agent import skill
 
 ROOT = Path(__file__).parent.parent
 BEGIN = "<!-- made from the skill by `make docs`: -->"

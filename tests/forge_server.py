@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from quire.errors import ForgeError
-from quire.forge.local import LocalForge
-from quire.forge.protocol import Check, Finish, Proposal
-from quire.store.git import Repository
+from quire.git.repository import Repository
+from quire.review.local_forge import LocalForge
+from quire.review.protocol import Check, Finish, Proposal
 from quire.workspace import Workspace
 from scratch import Scratch
 

@@ -6,9 +6,9 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from quire.store.archive import Archive, Link
-from quire.store.git import Repository
-from quire.store.gitarchive import GitArchive
+from quire.archive.branch import GitArchive
+from quire.archive.layout import Archive, Link
+from quire.git.repository import Repository
 
 
 def seal(data: bytes) -> str:

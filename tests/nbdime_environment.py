@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from quire.verbs import nbdime_process
+from quire.git import nbdime_process
 from quire.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from quire.runs.asking import Answers, Question
+from quire.record.questions import Answers, Question
 
 
 class Says:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.kernel.hostline import address, decode, encode, find_root
+from quire.host.host_socket import address, decode, encode, find_root
 from quire.workspace import Engine, Workspace, shared_engine
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from environments import needed
+from made_environments import needed
 
 STAND_INS = {
     ("six", "1.16.0"): {"six.py": "__version__ = '1.16.0'\n"},

@@ -13,21 +13,21 @@ __version__ = "0.1.0"
 # Spelled out because importing `typing` would be a third of the command's start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .engine.run import NotebookExecutor as NotebookExecutor
+    from .engine.run import run as run
     from .errors import QuireError as QuireError
-    from .runs.record import Record as Record
-    from .runs.record import Result as Result
-    from .verbs.run import NotebookExecutor as NotebookExecutor
-    from .verbs.run import run as run
+    from .record.record import Record as Record
+    from .record.record import Result as Result
     from .workspace import Workspace as Workspace
 
 # Loaded when first used: importing quire in a cell, or starting the command, must cost nothing.
 _HOMES = {
-    "NotebookExecutor": "quire.verbs.run",
+    "NotebookExecutor": "quire.engine.run",
     "QuireError": "quire.errors",
-    "Record": "quire.runs.record",
-    "Result": "quire.runs.record",
+    "Record": "quire.record.record",
+    "Result": "quire.record.record",
     "Workspace": "quire.workspace",
-    "run": "quire.verbs.run",
+    "run": "quire.engine.run",
 }
 
 __all__ = ["NotebookExecutor", "QuireError", "Record", "Result", "Workspace", "__version__", "run"]

@@ -1,4 +1,4 @@
-from quire.views.thin import main
+from .cli.client import main
 
 if __name__ == "__main__":
     main()

@@ -13,35 +13,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, config
+from .archive.branch import GitArchive
+from .archive.folder_archive import FolderArchive
+from .archive.large_objects import Objects, objects
+from .archive.layout import Archive
+from .engine import dotenv
+from .engine.resume_point import Kept
+from .engine.run_underway import Underway
+from .engine.saved_states import Budget
+from .engine.taken_up import TakenUp
+from .environments.environment_cache import Environments
 from .errors import QuireError
-from .executors.given import Given
-from .executors.marks import Budget
-from .executors.promotion import Promotion
-from .executors.resume import Kept
-from .executors.session import Session
-from .executors.underway import Underway
-from .kernel.calls import CallServer, Line
-from .kernel.hostline import find_root
+from .git.repository import Repository
+from .host.host_socket import find_root
+from .kernel.engine_calls import CallServer, Line
 from .kernel.protocol import KernelSpec
-from .kernel.start import Kernels
-from .runs.asking import Asker, Nobody
-from .runs.dsse import check_seal
-from .runs.known import Known
-from .store import dotenv
-from .store.archive import Archive
-from .store.environments import Environments
-from .store.folderarchive import FolderArchive
-from .store.git import Repository
-from .store.gitarchive import GitArchive
-from .store.journal import Journal
-from .store.keys import Keys
-from .store.objects import Objects, objects
-from .store.runs import RunStore
-from .store.sessions import SessionStore
-from .store.takenup import TakenUp
+from .kernel.start_kernel import Kernels
+from .masking.known_secrets import Known
+from .proof.key_store import Keys
+from .proof.signatures import check_seal
+from .record.journal import Journal
+from .record.questions import Asker, Nobody
+from .record.run_folders import RunStore
+from .sessions.background_exec import Given
+from .sessions.live_session import Session
+from .sessions.promotion_underway import Promotion
+from .sessions.session_folders import SessionStore
 
 if TYPE_CHECKING:
-    from .forge.protocol import Forge
+    from .review.protocol import Forge
 
 STATE = ".quire"
 KEPT_RUNS = 8
@@ -236,7 +236,7 @@ class Workspace:
     @cached_property
     def forge(self) -> Forge:
         """Where changes are put up for review."""
-        from .forge.choose import choose  # few commands need it, and every one would wait
+        from .review.choose_forge import choose  # few commands need it, and every one would wait
 
         return choose(self.repository, self.config.forge, self.env)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.kernel.protocol import Kernel, KernelEvent
-from quire.runs.events import (
+from quire.record.events import (
     CellFinished,
     KernelDied,
     OutputAdded,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from made_archive import add, git_archive, is_good, problems, repository, run_files, run_id, seal
+from quire.archive.folder_archive import FolderArchive
+from quire.archive.layout import Archive, run_folder
 from quire.errors import QuireError, RunNotFound, UsageError
-from quire.store.archive import Archive, run_folder
-from quire.store.folderarchive import FolderArchive
 
 Open = Callable[[], Archive]
 KINDS = ("git", "folder")

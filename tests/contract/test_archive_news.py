@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from made_archive import add, git, git_archive, problems, repository, run_files, run_id, seal
-from quire.store.archive import DIGEST, Archive
-from quire.store.folderarchive import FolderArchive
+from quire.archive.folder_archive import FolderArchive
+from quire.archive.layout import DIGEST, Archive
 
 Open = Callable[[], Archive]
 

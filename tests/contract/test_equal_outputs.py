@@ -14,7 +14,7 @@ import pytest
 from kernel_cells import Sheet, run
 
 from quire.kernel.protocol import Kernel
-from quire.runs.events import CellFinished
+from quire.record.events import CellFinished
 
 Start = Callable[..., Kernel]
 Outputs = list[tuple[str, list[dict[str, Any]]]]

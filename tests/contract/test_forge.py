@@ -1,4 +1,4 @@
-"""What every forge does alike. Run on local, Gitea and GitHub; `tests/forge/worlds.py` says how."""
+"""What every forge does alike. On local, Gitea and GitHub; `tests/forges/worlds.py` says how."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from forge.worlds import KINDS, World, world
+from forges.worlds import KINDS, World, world
 from quire.errors import ForgeError, UsageError
-from quire.forge.protocol import Check, Proposal
+from quire.review.protocol import Check, Proposal
 
 TITLE = 'Say "goodbye", naïve & <b>bold</b> $(date)'
 BODY = "# What\n\nTwo lines, a | table | and ümlauts.\n\n```\ncode\n```"

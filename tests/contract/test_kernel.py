@@ -11,7 +11,7 @@ import pytest
 from kernel_cells import Sheet, failed, ok, run
 
 from quire.kernel.protocol import Kernel
-from quire.runs.events import CellFinished, OutputAdded, OutputsCleared, OutputUpdated
+from quire.record.events import CellFinished, OutputAdded, OutputsCleared, OutputUpdated
 
 Start = Callable[..., Kernel]
 PNG = b"\x89PNG\r\n\x1a\n"

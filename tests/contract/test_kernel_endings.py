@@ -13,7 +13,7 @@ import pytest
 from kernel_cells import Ran, Sheet, failed, ok, run
 
 from quire.kernel.protocol import Kernel
-from quire.runs.events import CellFinished, KernelDied, OutputAdded
+from quire.record.events import CellFinished, KernelDied, OutputAdded
 
 Start = Callable[..., Kernel]
 

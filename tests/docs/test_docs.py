@@ -21,10 +21,10 @@ import quire
 import quire.runtime
 import wheelhouse
 from quire import config, errors
-from quire.executors.marks import NO_SNAPSHOTS
-from quire.runs import events
-from quire.verbs.agent.reference import reference
-from quire.views.cli import cli
+from quire.agent.tool_reference import reference
+from quire.cli.main import cli
+from quire.engine.saved_states import NO_SNAPSHOTS
+from quire.record import events
 from scratch import Scratch
 
 # Commands of the pages that the tests do not run, each with the reason.

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from made_archive import git_archive, run_files, run_id, seal
+from quire.archive.branch import GitArchive
+from quire.archive.folder_archive import FolderArchive
+from quire.archive.layout import Archive
 from quire.errors import QuireError
-from quire.store.archive import Archive
-from quire.store.folderarchive import FolderArchive
-from quire.store.gitarchive import GitArchive
 
 
 def main(kind: str, folder: Path, first: int, count: int, *, push: bool) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quire.runs.dsse import seal
-from quire.store.archive import run_folder, sealed
-from quire.store.keys import Key
+from quire.archive.layout import run_folder, sealed
+from quire.proof.key_store import Key
+from quire.proof.signatures import seal
 
 BRANCH = "refs/heads/reports"
 Tree = dict[str, tuple[str, bytes]]  # path to mode and content

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quire.executors.session import Session
-from quire.runs.events import CellFinished, CellSubmitted, Event, OutputAdded
-from quire.runs.record import Record
-from quire.verbs import session
-from quire.verbs.run import NotebookExecutor, drained
+from quire.engine.run import NotebookExecutor, drained
+from quire.record.events import CellFinished, CellSubmitted, Event, OutputAdded
+from quire.record.record import Record
+from quire.sessions import session
+from quire.sessions.live_session import Session
 from quire.workspace import Engine, Workspace
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from made_archive import git, git_archive, problems, repository, run_files, run_id, seal
-from quire.store.archive import Archive
-from quire.store.folderarchive import FolderArchive
-from quire.store.gittidy import tidy
+from quire.archive.folder_archive import FolderArchive
+from quire.archive.layout import Archive
+from quire.git.housekeeping import tidy
 
 TESTS = Path(__file__).parent.parent
 WRITER = Path(__file__).parent / "archive_writer.py"

@@ -21,10 +21,10 @@ from live import shown as said
 
 import quire
 from quire.errors import ConfigError
-from quire.runs.calls import called
-from quire.runs.events import NoteAdded, ToolCalled
-from quire.runs.printed import without_escapes
-from quire.runs.record import Record
+from quire.record.cell_calls import called
+from quire.record.events import NoteAdded, ToolCalled
+from quire.record.record import Record
+from quire.text import without_escapes
 from quire.workspace import Engine
 from scratch import Scratch
 from web_server import Server
@@ -210,7 +210,7 @@ import json, os, socket, subprocess, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import knock
 from quire.runtime import *
-from _quire_inside.line import call
+from _quire_inside.engine_socket import call
 root, outside = os.getcwd(), os.path.join(os.path.dirname(os.getcwd()), "outside")
 context = sys.modules["_quire_inside"].context
 deep = b'{{"call": "read_file", "arguments": {{"path": ' + b"[" * 400 + b"]" * 400 + b"}}}}"
@@ -471,7 +471,7 @@ def test_what_was_done_is_never_counted_with_what_was_refused(desk: Desk) -> Non
 
 
 NONSENSE = """
-from _quire_inside.line import call
+from _quire_inside.engine_socket import call
 for n in range(2_000):
     try:
         call(f"burn{n}", {"x": "y" * 1000})
@@ -733,7 +733,7 @@ def test_a_root_that_is_protected_is_said_before_anything_runs(desk: Desk) -> No
 
 SPOOFS = """
 import os
-from _quire_inside.line import call
+from _quire_inside.engine_socket import call
 cwd = os.getcwd()
 spoofed = {'path="notes.txt", content': "hello " * 400, "path": "sub/start.sh"}
 spoofed |= {"content": "evil", "zz": "bye " * 400, "cwd": cwd}
@@ -776,7 +776,7 @@ def test_arguments_that_a_tool_does_not_take_are_refused(desk: Desk) -> None:
 
 
 HUGE = """
-from _quire_inside.line import call
+from _quire_inside.engine_socket import call
 big = [[["y" * 300] * 20] * 20] * 20
 for given in ({f"k{n}": big for n in range(5)}, {"path": big}, {"path": {"z" * 300: big}}) * 4:
     try:
@@ -798,7 +798,7 @@ def test_the_record_of_one_call_is_bounded_whatever_it_was_given(desk: Desk) -> 
 LEAKS = r"""
 import os
 from quire.runtime import *
-from _quire_inside.line import call
+from _quire_inside.engine_socket import call
 S = os.environ["MY_API_TOKEN"]
 def attempt(function, *given, **more):
     try:
@@ -890,7 +890,7 @@ def drain(execution: Any) -> Record:
 
 def test_another_users_socket_is_not_answered() -> None:
     """The server asks the system who is at the other end."""
-    from quire.kernel.calls import _peer
+    from quire.kernel.engine_calls import _peer
 
     one, other = socket.socketpair()
     with one, other:

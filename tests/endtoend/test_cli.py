@@ -15,7 +15,7 @@ import nbformat
 import pexpect
 import pytest
 
-import environments
+import made_environments as environments
 from quire import __version__
 from scratch import QUIRE, Scratch
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gitworld import ready, told, world
 
-from quire.verbs import twin
+from quire.task import notebook_twin
 from scratch import Scratch
 
 __all__ = ["ready", "world"]  # fixtures
@@ -121,8 +121,8 @@ def test_a_command_from_the_notebook_leaves_the_comments_beside_it(place: Scratc
     ok(place, "sync", "t.py")
     data = json.loads(nb.read_text())
     data["cells"][1]["source"] = "!touch data/made.csv\n# !rm data/keep.csv"
-    here = twin.loads(py.read_text(), ".py")
-    py.write_text(twin.python_text(here, twin.loads(json.dumps(data), ".ipynb")))
+    here = notebook_twin.loads(py.read_text(), ".py")
+    py.write_text(notebook_twin.python_text(here, notebook_twin.loads(json.dumps(data), ".ipynb")))
     assert py.read_text().startswith("# ---\n# jupyter:\n")
     assert place.run("t.py")[0] == 0
     assert kept(place)

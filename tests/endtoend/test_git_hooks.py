@@ -271,7 +271,7 @@ def test_nothing_is_loaded_when_nothing_changed(ready: Scratch) -> None:
         check=True,
         timeout=60,
     )
-    for name in ("quire.workspace", "quire.verbs.sync", "click", "IPython"):
+    for name in ("quire.workspace", "quire.task.sync", "click", "IPython"):
         assert f" {name}\n" not in done.stderr
 
 

@@ -21,7 +21,7 @@ from toolworld import (
     way_back,
 )
 
-from quire.verbs.gitsetup import Program, wanted_config
+from quire.git.setup import Program, wanted_config
 
 _BY_HAND = re.compile(r"hand-\d+-\d+")  # in a notebook; what was made from a text may be made again
 _ID = re.compile(r"\b[0-9a-f]{7,}\b")  # commits have times in them

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from quire.agent.call_tool import call as tool
+from quire.agent.caller import Caller
+from quire.archive.put import catch_up
+from quire.cli.main import App, dispatch
+from quire.cli.terminal import Terminal
+from quire.engine.run import run
 from quire.errors import GitError
-from quire.store.git import Repository
-from quire.verbs import githooks
-from quire.verbs.agent.call import call as tool
-from quire.verbs.agent.caller import Caller
-from quire.verbs.archive import catch_up
-from quire.verbs.run import run
-from quire.views.cli import App, dispatch
-from quire.views.terminal import Terminal
+from quire.git import hooks
+from quire.git.repository import Repository
 from quire.workspace import Engine, Workspace
 from scratch import Scratch
 from traps import OF_A_COMMIT, Traps, plant, touch_all
@@ -138,10 +138,10 @@ def test_nor_does_a_tool_of_agents(repo: Scratch, traps: Traps) -> None:
 
 
 def test_nor_do_quires_own_hooks(repo: Scratch, traps: Traps) -> None:
-    for name in githooks.HOOKS:
+    for name in hooks.HOOKS:
         old, new = repo.git("rev-parse", "HEAD~1", "HEAD").split()
         traps.sprung()
-        githooks.hook(name, [old, new, "1"], repo.root, {**os.environ, "GIT_DIR": ".git"})
+        hooks.hook(name, [old, new, "1"], repo.root, {**os.environ, "GIT_DIR": ".git"})
         assert traps.sprung() == set()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.runs.logbook_reading import loads
+from quire.logbooks.read_back import loads
 from scratch import Scratch
 
 STEP = """## Step {n}

@@ -11,9 +11,9 @@ from live import Live, shown, statuses
 
 from person import Says
 from quire.errors import QuireError, UsageError
-from quire.runs.events import CellSubmitted, Event, NoteAdded, Warned
-from quire.verbs import session
-from quire.verbs.promote import promote
+from quire.record.events import CellSubmitted, Event, NoteAdded, Warned
+from quire.sessions import session
+from quire.sessions.promote import promote
 from quire.workspace import Workspace
 from scratch import Scratch
 
@@ -75,7 +75,7 @@ def test_values_stand_in_the_steps_and_ids_are_those_of_the_file(live: Live) -> 
     assert shown(live.exec(name, "3")) == "in a shell: Ada\n"
     states = session.cells(live.workspace, name)
     assert states[2].state == "ran"
-    from quire.verbs.read import read
+    from quire.task.read_task import read
 
     source = read(live.workspace, "t.md").document
     assert [state.cell.id for state in states] == [cell.id for cell in source.cells]
@@ -121,7 +121,7 @@ def test_another_kernel_may_call_too_also_after_going_back(live: Live) -> None:
 
 
 def test_what_ran_in_another_kernel_is_restored_there(live: Live) -> None:
-    from quire.verbs.restore import restore
+    from quire.sessions.restore import restore
 
     name = opened(live, OTHER)
     live.ran(name, "1", "2")

@@ -17,7 +17,7 @@ import pytest
 from mcp.client.context import ClientRequestContext
 from mcpworld import Agent
 
-from quire.verbs.agent.definitions import TOOLS
+from quire.agent.tool_definitions import TOOLS
 from scratch import Scratch
 
 # Says that it has begun, and waits until it is let go.
@@ -624,8 +624,8 @@ def test_what_is_wrong_is_an_error_with_a_hint(
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Calls a tool in a workspace where little is right; one process for all."""
-    from quire.verbs.agent.call import call
-    from quire.verbs.agent.caller import Caller
+    from quire.agent.call_tool import call
+    from quire.agent.caller import Caller
     from quire.workspace import Engine, Workspace
 
     folder = tmp_path_factory.mktemp("broken")

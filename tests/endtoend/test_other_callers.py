@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.kernel import hostline
+from quire.host import host_socket
 from quire.workspace import Engine, Workspace
 from scratch import Scratch, stdout_of
 
@@ -28,7 +28,7 @@ pid = os.getpid()
 while pid > 1:
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read()
-    ours = b"zygote.py" in words or b"quire.views.hosted" in words
+    ours = b"zygote.py" in words or b"quire.cli.host_main" in words
     if ours:
         with open(f"/proc/{pid}/environ", "rb") as file:
             block = file.read()
@@ -97,7 +97,7 @@ def test_without_a_host_the_secrets_of_the_process_itself_are_hidden(
     scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its kernels were given another environment, and can look up all the same."""
-    from quire.verbs.run import run
+    from quire.engine.run import run
 
     monkeypatch.setenv("PAYROLL_TOKEN", SECRET)
     path = scratch.write("found.py", f"# %%\nprint('-'.join({SECRET.split('-')!r}))\n")
@@ -113,8 +113,8 @@ def test_without_a_host_the_secrets_of_the_process_itself_are_hidden(
 
 CLOSED = """
 import os, sys, ctypes
-from quire.kernel import children
-from quire.kernel.inside import startenv
+from quire.kernel import processes as children
+from quire.kernel.inside import start_environment as startenv
 children.alone()
 print(startenv.is_closed_to_others(), flush=True)
 sys.stdin.readline()
@@ -169,7 +169,7 @@ def test_the_start_variables_tell_no_secret() -> None:
         "HTTP_PROXY": "http://proxy:1",
         "DATABASE_URL": "postgres://u:p@h/d",
     }
-    found = hostline.start_variables(env)
+    found = host_socket.start_variables(env)
     assert set(found) == {"PATH", "LC_ALL", "PYTHONPATH", "XDG_CACHE_HOME", "HTTP_PROXY"}
 
 
@@ -185,13 +185,14 @@ def test_the_host_is_started_with_these_alone(
 
     monkeypatch.setattr(os, "posix_spawn", spawn)
     monkeypatch.setenv("PAYROLL_TOKEN", SECRET)
-    assert hostline.start(str(tmp_path))
-    assert seen == [hostline.start_variables(os.environ)]
+    assert host_socket.start(str(tmp_path))
+    assert seen == [host_socket.start_variables(os.environ)]
 
 
 def test_overwriting_twice_does_no_harm() -> None:
     code = (
-        "from quire.kernel.inside import startenv; import os; startenv.overwrite(); "
+        "import os; from quire.kernel.inside import start_environment as startenv; "
+        "startenv.overwrite(); "
         "startenv.overwrite(); print(os.environ['MINE'], len(os.environ) > 1)"
     )
     done = subprocess.run(

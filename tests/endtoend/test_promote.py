@@ -9,8 +9,8 @@ import pytest
 from live import Live
 
 from quire.errors import UsageError
-from quire.runs.record import Record
-from quire.verbs.promote import Promoted, promote
+from quire.record.record import Record
+from quire.sessions.promote import Promoted, promote
 from scratch import Scratch
 
 GLUE = "from quire.runtime import glue"

@@ -1,6 +1,6 @@
 """The story on a real Gitea: branch, pull request, status, attachment, review, merge.
 
-Runs where a server is at hand; `tests/forge/gitea_server.py` starts one.
+Runs where a server is at hand; `tests/forges/gitea_server.py` starts one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from forge.worlds import Admin
-from quire.runs.events import ResultGlued
-from quire.runs.proposal_body import Place, Told, render
-from runs.made_records import made
+from forges.worlds import Admin
+from made_records import made
+from quire.record.events import ResultGlued
+from quire.review.proposal_body import Place, Told, render
 from scratch import Scratch
 
 pytestmark = pytest.mark.skipif(

@@ -16,7 +16,7 @@ from desk import Desk, shown
 
 import quire
 from quire.errors import StorageError, UsageError
-from quire.runs.events import (
+from quire.record.events import (
     CellFinished,
     CellStarted,
     Event,
@@ -25,7 +25,7 @@ from quire.runs.events import (
     RunFinished,
     RunStarted,
 )
-from quire.store.journal import Journal
+from quire.record.journal import Journal
 
 
 def alive(pid: int) -> bool:

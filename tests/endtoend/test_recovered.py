@@ -43,7 +43,7 @@ above = []
 while pid > 1:
     stat = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-    if b"quire.views.hosted" in words or b"--no-host" in words:
+    if b"quire.cli.host_main" in words or b"--no-host" in words:
         above.append(pid)
     pid = int(stat[1])
 os.kill(above[0], 9)

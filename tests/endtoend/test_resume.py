@@ -11,7 +11,7 @@ import pytest
 from live import Live
 
 from quire.errors import UsageError
-from quire.runs.record import Record
+from quire.record.record import Record
 from scratch import Scratch
 
 COUNT = "open('ran.txt', 'a').write('{}\\n');"

@@ -13,7 +13,7 @@ from desk import Desk, shown
 from knock import say
 
 import quire
-from quire.runs.events import OutputAdded
+from quire.record.events import OutputAdded
 
 GLUE = "from quire.runtime import glue"
 RUN = "from quire.runtime import run, TaskFailed"
@@ -151,8 +151,8 @@ def test_results_read_back_typed(desk: Desk, capfd: pytest.CaptureFixture[str]) 
     record = desk.ran(
         f"{GLUE}\nglue('score', 0.5); glue('names', ['a', None]); glue('odd', float('nan'))"
     )
-    from quire.views.cli import App, dispatch
-    from quire.views.terminal import Terminal
+    from quire.cli.main import App, dispatch
+    from quire.cli.terminal import Terminal
 
     app = App(Terminal(), desk.root, desk.env, desk.engine)
     assert dispatch(["results", record.run_id, "--json"], app) == 0

@@ -18,7 +18,7 @@ import pytest
 from live import Live, shown, statuses
 from processes import marked, wait_until_none
 
-from quire.verbs import session
+from quire.sessions import session
 from quire.workspace import Engine
 from scratch import Scratch
 

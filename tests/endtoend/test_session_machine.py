@@ -25,12 +25,12 @@ from hypothesis.stateful import (
 )
 from small_programs import FIRST, FOLDERS, PlainPython, Told, cells, comparable
 
+from quire.authoring.edit_file import edit
+from quire.engine.run import NotebookExecutor
 from quire.errors import UsageError
-from quire.runs.events import CellFinished, CellSubmitted, Event, KernelReplaced, OutputAdded
-from quire.verbs import session
-from quire.verbs.edit import edit
-from quire.verbs.restore import restore
-from quire.verbs.run import NotebookExecutor
+from quire.record.events import CellFinished, CellSubmitted, Event, KernelReplaced, OutputAdded
+from quire.sessions import session
+from quire.sessions.restore import restore
 from quire.workspace import Engine, Workspace
 
 SEQUENCES = 460

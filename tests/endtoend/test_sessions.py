@@ -19,10 +19,10 @@ import pytest
 from live import Live, shown, statuses, submitted
 from processes import marked
 
-from quire.runs.events import KernelReplaced
-from quire.verbs import session
-from quire.views.cli import App, dispatch
-from quire.views.terminal import Terminal
+from quire.cli.main import App, dispatch
+from quire.cli.terminal import Terminal
+from quire.record.events import KernelReplaced
+from quire.sessions import session
 from scratch import Scratch
 
 TASK = """# %% load
@@ -477,7 +477,7 @@ def test_a_call_that_fails_for_want_of_the_state_does_not_hide_it(live: Live) ->
     name = live.open("n = 1", "import os\nos._exit(1)", "print(n)")
     live.exec(name, "all")
     assert statuses(live.exec(name, "2")) == ["failed"]
-    from quire.verbs.restore import restore
+    from quire.sessions.restore import restore
 
     events = list(restore(live.workspace, name, threading.Event()))
     assert submitted(events) == [0]

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from quire.agent.call_server import FarAsker
+from quire.host.host_calls import Call
 from quire.kernel import descent
-from quire.kernel.hostcall import Call
 from quire.kernel.native import NativeKernels
 from quire.kernel.protocol import KernelSpec
-from quire.runs.asking import Question
-from quire.runs.events import OutputAdded
-from quire.views.answering import FarAsker
+from quire.record.events import OutputAdded
+from quire.record.questions import Question
 from scratch import QUIRE, Scratch, stdout_of
 
 SEND = "# Send\n\n```python approve: true\nopen('sent.txt', 'w').close()\n```\n"
@@ -60,7 +60,7 @@ def resume(run: str, *options: str) -> list[str]:
 def test_a_cell_decides_nothing(scratch: Scratch, options: tuple[str, ...]) -> None:
     run = paused(scratch)
     in_process = (
-        "from quire.verbs.resume import prepare; from quire.workspace import Workspace\n"
+        "from quire.engine.resume import prepare; from quire.workspace import Workspace\n"
         "from quire.errors import Refused\n"
         f"try: prepare(Workspace(), {run!r}, decision='run')\n"
         "except Refused as error: print(error, file=sys.stderr); sys.exit(2)\n"
@@ -157,7 +157,7 @@ def test_an_editor_that_shows_our_files_is_no_kernel() -> None:
     script = "/x/kernel/inside/zygote.py"
     code = "import sys; print(flush=True); sys.stdin.readline()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, script, "-m", "quire.views.hosted"],
+        [sys.executable, "-c", code, script, "-m", "quire.cli.host_main"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

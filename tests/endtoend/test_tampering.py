@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from forger import BRANCH, Forger, Step, Tree
 
-from quire.runs.archived import POINTER
-from quire.runs.attest import ATTESTATION, envelope, statement
-from quire.runs.trust import LIST, Trusted
-from quire.store.archive import run_folder
-from quire.store.keys import Key
-from quire.verbs.keys import trust_of
-from quire.verbs.verify import verify_all, verify_run
+from quire.archive.layout import run_folder
+from quire.proof.attestation import ATTESTATION, envelope, statement
+from quire.proof.key_store import Key
+from quire.proof.keys import trust_of
+from quire.proof.trust import LIST, Trusted
+from quire.proof.verify import verify_all, verify_run
+from quire.record.record_files import POINTER
 from quire.workspace import Workspace
 from scratch import Scratch
 

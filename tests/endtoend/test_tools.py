@@ -13,16 +13,16 @@ import pexpect
 import pytest
 from desk import Desk, shown
 
-import environments
+import made_environments as environments
 import quire
-from quire.kernel.calls import HungUp
+from quire.cell_tools import dispatch
+from quire.cell_tools.dispatch import Answering
+from quire.cell_tools.toolbox import Toolbox
+from quire.engine.run import NotebookExecutor, drained
+from quire.kernel.engine_calls import HungUp
 from quire.kernel.protocol import KernelSpec
-from quire.runs.asking import Answers, Declined, Question
-from quire.tools.toolbox import Toolbox
-from quire.verbs import answering
-from quire.verbs.answering import Answering
-from quire.verbs.run import NotebookExecutor, drained
-from quire.verbs.verify import verify_run
+from quire.proof.verify import verify_run
+from quire.record.questions import Answers, Declined, Question
 from scratch import QUIRE, Scratch
 from web_server import Server
 
@@ -203,7 +203,7 @@ def test_a_call_that_does_not_end_with_its_cell_is_written_down(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, with what it was asked to do: it may have done it."""
-    monkeypatch.setattr(answering, "PATIENCE", 0.1)
+    monkeypatch.setattr(dispatch, "PATIENCE", 0.1)
     begun, may_end = threading.Event(), threading.Event()
 
     def endless(*given: Any) -> dict[str, Any]:

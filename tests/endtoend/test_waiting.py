@@ -83,8 +83,8 @@ def test_who_leaves_off_waiting_leaves_the_run_alone(scratch: Scratch, slow: str
 
 IN_BETWEEN = """
 import os, signal, sys
-from quire.kernel import hostline
-from quire.views import thin
+from quire.host import host_socket as hostline
+from quire.cli import client as thin
 
 send = hostline.send
 

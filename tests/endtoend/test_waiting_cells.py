@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from quire.ci.gate import gate
+from quire.engine.resume import prepare
+from quire.engine.run import NotebookExecutor, drained
 from quire.errors import ForgeError, UsageError
-from quire.verbs.ci import gate
-from quire.verbs.commit import commit
-from quire.verbs.merge_proposal import merge_proposal
-from quire.verbs.propose import propose
-from quire.verbs.resume import prepare
-from quire.verbs.review import review
-from quire.verbs.run import NotebookExecutor, drained
+from quire.review.commit import commit
+from quire.review.look import review
+from quire.review.merge_proposal import merge_proposal
+from quire.review.propose import propose
 from quire.workspace import Workspace
 from scratch import Scratch
 

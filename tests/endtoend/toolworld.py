@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quire.verbs import gitsetup
-from quire.verbs.gitsetup import Program
-from quire.verbs.twin import loads, notebook_text
+from quire.git import setup
+from quire.git.setup import Program
+from quire.task.notebook_twin import loads, notebook_text
 
 PYTHON = sys.executable
 # What stands at the path that git was told, if anything.
@@ -128,7 +128,7 @@ def plain_world(folder: Path) -> World:
     world = World(root, environment(folder))
     world.git("init", "-q", "-b", "main")
     (root / "readme.txt").write_text("read\n")
-    (root / ".gitattributes").write_text(gitsetup.ATTRIBUTE_LINE + "\n")
+    (root / ".gitattributes").write_text(setup.ATTRIBUTE_LINE + "\n")
     (root / ".gitignore").write_text("/.quire/\n")
     (root / "quire.toml").write_text("")
     world.path("").mkdir()
@@ -179,20 +179,20 @@ def plain_world(folder: Path) -> World:
 
 def set_up(world: World, program: Path) -> None:
     """What `quire init` tells git, without the rest of it."""
-    from quire.store.git import Repository
+    from quire.git.repository import Repository
 
     repository = Repository.find(world.root, world.env)
     assert repository is not None
     there = Program((str(program),))
-    for key, value in gitsetup.wanted_config(there, external=False).items():
+    for key, value in setup.wanted_config(there, external=False).items():
         world.git("config", key, value)
-    for path, text in gitsetup.wanted_hooks(repository, there).files.items():
+    for path, text in setup.wanted_hooks(repository, there).files.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         path.chmod(0o755)
     attributes = repository.common / "info" / "attributes"
     attributes.parent.mkdir(exist_ok=True)
-    attributes.write_text(gitsetup.LOCAL_ATTRIBUTE + "\n")
+    attributes.write_text(setup.LOCAL_ATTRIBUTE + "\n")
 
 
 # Walks

@@ -24,7 +24,7 @@ from quire.errors import KernelError, KernelNotFound
 from quire.kernel.jupyter import PREPARE_IPYKERNEL, JupyterKernel
 from quire.kernel.kernelspecs import find, installed
 from quire.kernel.protocol import KernelSpec
-from quire.runs.events import CellFinished, OutputAdded
+from quire.record.events import CellFinished, OutputAdded
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 

@@ -21,7 +21,7 @@ kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
 from quire.kernel.jupyter import JupyterKernel
 from quire.kernel.native import NativeKernels
 from quire.kernel.protocol import KernelSpec
-from quire.tools.command import run_command
+from quire.cell_tools.shell_command import run_command
 
 print(run_command(["echo", "hi"], ".", dict(os.environ), 20, 100, lambda: False)["output"])
 spec = KernelSpec(cwd=Path.cwd(), env=dict(os.environ))

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-import environments
+import made_environments as environments
 from quire.errors import KernelError, KernelNotFound, QuireError
 from quire.kernel.native import NativeKernel, NativeKernels
 from quire.kernel.protocol import KernelSpec
-from quire.runs.events import CellFinished, KernelDied, OutputAdded
+from quire.record.events import CellFinished, KernelDied, OutputAdded
 
 
 @pytest.fixture(scope="module")

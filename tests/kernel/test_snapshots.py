@@ -17,7 +17,7 @@ from quire.kernel import native
 from quire.kernel.native import NativeKernel, NativeKernels, wake
 from quire.kernel.protocol import KernelSpec
 from quire.kernel.snapshots import Snapshot
-from quire.runs.events import CellFinished, KernelDied, OutputAdded
+from quire.record.events import CellFinished, KernelDied, OutputAdded
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.document import percent
+from quire.task import percent
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 

@@ -51,7 +51,7 @@ def _is_ours(pid: int) -> bool:
     except OSError:
         return False
     match words:
-        case ["-m", "quire.views.hosted", *_] | ["-I", "-S", _, _]:
+        case ["-m", "quire.cli.host_main", *_] | ["-I", "-S", _, _]:
             return words[0] == "-m" or words[2].endswith("/kernel/inside/keeper.py")
         case [script, descriptor, *_]:
             return script.endswith("/kernel/inside/zygote.py") and descriptor.isdecimal()

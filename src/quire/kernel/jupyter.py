@@ -16,17 +16,17 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import KernelError
-from ..runs.events import (
+from ..record.events import (
     CellFinished,
     KernelDied,
     Warned,
 )
 from . import kernelspecs
-from .exits import Exit
-from .jupytermessages import ending, event_of
-from .jupyterused import WAIT, answered, question
-from .keeper import GRACE, Keeper
-from .packages import installed, platform, search_path
+from .exit_status import Exit
+from .installed_packages import installed, platform, search_path
+from .jupyter_messages import ending, event_of
+from .jupyter_used_values import WAIT, answered, question
+from .kept_process import GRACE, Keeper
 from .protocol import KernelEvent, KernelSpec, Tick, milliseconds
 
 START_TIMEOUT = 60.0
@@ -99,7 +99,7 @@ def enter(here, context):
     package = types.ModuleType("_quire_inside")
     package.__path__, package.context = [here], {**context, "pid": os.getpid()}
     sys.modules["_quire_inside"] = package
-    from _quire_inside import finder, line
+    from _quire_inside import runtime_finder as finder, engine_socket as line
     finder.install()
     line.call("hello", {})
 """

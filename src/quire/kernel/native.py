@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import KernelError
-from ..runs.events import KernelDied
-from . import hostline
-from .exits import Exit
-from .forkserver import Zygote, channel
-from .nativemessages import event, finished
-from .nativewire import Wire
-from .packages import installed, platform
+from ..host import host_socket
+from ..record.events import KernelDied
+from .exit_status import Exit
+from .fork_server import Zygote, channel
+from .installed_packages import installed, platform
+from .native_messages import event, finished
+from .native_wire import Wire
 from .protocol import KernelEvent, KernelSpec, Tick
 from .snapshots import Snapshot
 
@@ -293,8 +293,8 @@ class NativeKernels:
 
     def zygote(self, spec: KernelSpec) -> Zygote:
         python = spec.python or sys.executable
-        env = hostline.start_variables(spec.env)
-        loaded = sorted(item for item in env.items() if item[0].startswith(hostline.LOADED_WITH))
+        env = host_socket.start_variables(spec.env)
+        loaded = sorted(item for item in env.items() if item[0].startswith(host_socket.LOADED_WITH))
         key = (python, spec.preload, tuple(loaded))
         with self._lock:
             zygote = self._zygotes.get(key)

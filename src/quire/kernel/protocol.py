@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..runs.events import (
+from ..record.events import (
     CellFinished,
     KernelDied,
     OutputAdded,

@@ -15,7 +15,7 @@ import warnings
 import zlib
 from typing import Any
 
-from . import raised, tracebacks
+from . import error_origin, tracebacks
 from .streams import Channel
 
 SCRIPT_ENDS = 1.0  # seconds for the thread that saw the end of a script to end itself
@@ -90,7 +90,7 @@ def make_shell() -> Any:
             except BaseException:  # such as of an error whose own text cannot be had
                 if error is None:
                     raise
-                self._showtraceback(*raised.at_least(error, self))
+                self._showtraceback(*error_origin.at_least(error, self))
 
     def _format_exception_for_storage(self: Any, *args: Any, **kwargs: Any) -> Any:
         # IPython formats it once more, for its history.
@@ -270,9 +270,9 @@ def _bases() -> tuple[Any, Any, Any]:
 
 def _plain_bases() -> tuple[Any, Any, Any]:
     """Only IPython is there: the same messages, without ipykernel's finer points."""
-    from . import plainshell
+    from . import plain_shell
 
-    return plainshell.PlainShell, plainshell.PlainHook, plainshell.PlainPublisher
+    return plain_shell.PlainShell, plain_shell.PlainHook, plain_shell.PlainPublisher
 
 
 def settle(shell: Any, stdout: Any, stderr: Any) -> None:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from . import bounds
+from . import message_limits
 
 CHUNK = 32_768  # characters of a stream in one message
 FREE_SENDS = 8  # lines of a cell that are sent one by one before they are gathered
@@ -73,8 +73,8 @@ class Channel:
                 message["drain"] = True
             line = json.dumps(message, default=_as_json).encode() + b"\n"
             # What is printed comes in pieces.
-            if message["m"] != "stream" and bounds.is_too_much(len(line), message):
-                cut = bounds.cut(message, len(line))
+            if message["m"] != "stream" and message_limits.is_too_much(len(line), message):
+                cut = message_limits.cut(message, len(line))
                 line = json.dumps(cut, default=_as_json).encode() + b"\n"
             if fd is not None:
                 socket.send_fds(self.sock, [line[:1]], [fd])

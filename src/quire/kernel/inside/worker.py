@@ -308,7 +308,7 @@ class Worker:
         with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
             result = self.loop.run_until_complete(task)
             if isinstance(result.error_in_exec, asyncio.CancelledError):
-                from .raised import Interrupted
+                from .error_origin import Interrupted
 
                 frames = result.error_in_exec.__traceback__
                 result.error_in_exec = Interrupted().with_traceback(frames)
@@ -330,12 +330,12 @@ class Worker:
             return verdict
         shown = shell.quire_wire.take_error()
         if error is not None or getattr(shell, "_last_traceback_during_displayhook", False):
-            from . import raised
+            from . import error_origin
 
             if shown is None:
                 shown = {"ename": type(error).__name__, "evalue": _text(error), "traceback": []}
                 self.channel.send({"m": "error", "content": shown})
-            verdict |= {"status": "failed", **shown, **raised.instead(error, shell)}
+            verdict |= {"status": "failed", **shown, **error_origin.instead(error, shell)}
         if getattr(shell, "exit_now", False):
             verdict["stop"] = True
             shell.exit_now = False
@@ -345,7 +345,7 @@ class Worker:
         self, code: str, result: Any, interrupted: BaseException | None
     ) -> list[dict[str, Any]]:
         """What the cell worked with, for whoever has to mend it."""
-        from . import used
+        from . import used_values
 
         error = interrupted
         if error is None and result is not None:
@@ -354,7 +354,7 @@ class Worker:
         with contextlib.suppress(Exception):
             if "%" in code or "!" in code or "?" in code:
                 code = shells.transform(self.shell, code)
-            return used.used(code, self.shell.user_ns, error)
+            return used_values.used(code, self.shell.user_ns, error)
         return []
 
     def _page(self, payload_manager: Any) -> None:

@@ -212,15 +212,15 @@ def serve(fd: int) -> None:
     control = socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
     config = json.loads(control.recv(65536))
-    from . import startenv
+    from . import start_environment
 
-    startenv.overwrite()  # before anything is loaded that may keep a pointer into it
+    start_environment.overwrite()  # before anything is loaded that may keep a pointer into it
     # pyplot picks its backend at import: a preloaded one must already be the inline one.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    from . import finder
+    from . import runtime_finder
     from . import shell as shells
 
-    finder.install()
+    runtime_finder.install()
     shell = shells.make_shell()
     failed: dict[str, str] = {}
     for name in config["preload"]:

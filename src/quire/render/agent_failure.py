@@ -1,0 +1,190 @@
+"""A cell that failed, as an agent needs it: where, by what, with which values, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..record.record import CellRecord
+from ..text import without_escapes
+from .agent_outputs import error_text
+from .agent_page import Page
+from .excerpt import Excerpt
+from .quoting import inline
+from .traceback_frames import Frame, Said, frames, is_chain, is_part
+
+SOURCE = 4_000  # characters of the cell's source
+AROUND = 12  # lines of a long source, before and after the failing one
+WHOLE_SOURCE = 60  # lines
+TRACEBACK = 2_500
+MESSAGE = 2_000
+VALUES = 2_500
+MOST_FRAMES = 12
+# What a cell is stopped by; a Jupyter kernel has another name for one that awaits.
+STOPS = ("KeyboardInterrupt", "CancelledError")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What ran at an execution count: the cell as it is called, and its source."""
+
+    name: str
+    source: str
+
+
+def tell_failure(
+    page: Page,
+    cell: CellRecord,
+    ran: Mapping[int, Ran],
+    *,
+    message: int = MESSAGE,
+    more: Callable[[Excerpt], str],
+) -> None:
+    """`ran` has for each execution count the cell that ran then. `message` is how much of the
+    error's text is told, `more` how to read the rest."""
+    error = cell.error
+    if error is None:
+        return
+    found = frames(error.traceback)
+    line = failing_line(cell, found)
+    at = f", line {line}" if line is not None else ""
+    # What stops a cell is ours, and no error of the task.
+    stopped = cell.status in ("timed_out", "cancelled") and error.name in STOPS
+    if not stopped:
+        page.say(f"error{at}: {inline(error.name, 100)}")
+        text = error_text(error).text
+        if text.strip():
+            page.quote(text, message, lambda cut: f"… {cut.omitted} omitted; read on: {more(cut)}")
+    marks = "the line it was stopped in" if stopped else "the failing line"
+    page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
+    page.quote(*_source(cell.source, line))
+    if found:
+        lines = list(_told(found, ran, error.name, str(error.value)))
+        if len(lines) > 1:
+            page.say("traceback, the task's own frames:")
+            page.quote("\n".join(lines), TRACEBACK)
+    elif error.traceback:
+        page.say("traceback:")
+        page.quote(without_escapes("\n".join(error.traceback)), TRACEBACK)
+    tell_variables(page, cell.variables)
+
+
+def failing_line(cell: CellRecord, found: Iterable[Frame | Said]) -> int | None:
+    """Of the last thing raised: the outermost line of this cell that led to it."""
+    line: int | None = None
+    fresh = True
+    for one in found:
+        if isinstance(one, Said):
+            fresh = fresh or is_chain(one.text)
+        elif fresh and one.count is not None and one.count == cell.execution_count:
+            line, fresh = one.line, False
+    if line is None or not 1 <= line <= cell.source.count("\n") + 1:
+        return None
+    return line
+
+
+def _source(source: str, line: int | None) -> tuple[str, int]:
+    rows = source.split("\n")
+    first, last = 1, len(rows)
+    if last > WHOLE_SOURCE or len(source) > SOURCE:
+        middle = line or 1
+        first, last = max(1, middle - AROUND), min(last, middle + AROUND)
+    width = len(str(last))
+    shown = [
+        f"{'>' if number == line else ' '} {number:>{width}}  {rows[number - 1]}".rstrip()
+        for number in range(first, last + 1)
+    ]
+    if first > 1:
+        shown.insert(0, f"  … {first - 1:,} lines above")
+    if last < len(rows):
+        shown.append(f"  … {len(rows) - last:,} lines below")
+    return "\n".join(shown), SOURCE + 500
+
+
+def _told(
+    found: list[Frame | Said], ran: Mapping[int, Ran], name: str, value: str
+) -> Iterator[str]:
+    """A line for each frame of the task; repeated ones once; libraries by their last frame."""
+    own = [one for one in found if isinstance(one, Said) or one.is_users]
+    rows: list[str] = []
+    library = 0
+    for at, one in enumerate(found):
+        if isinstance(one, Said):
+            cut = one.text.startswith("[quire: ")
+            known = is_chain(one.text) or is_part(one.text)
+            if cut or known or _introduces(found, at):
+                rows.append(one.text[:500])
+            continue
+        if one.is_users:
+            rows.append(_line(one, ran))
+            continue
+        library += 1
+        if at + 1 == len(found) or isinstance(found[at + 1], Said):
+            rows.append(f"{_line(one, ran)} (of a library)")
+    rows = _collapsed(rows)
+    if len(rows) > MOST_FRAMES:
+        half = MOST_FRAMES // 2
+        rows = [*rows[:half], f"… {len(rows) - 2 * half} more …", *rows[-half:]]
+    yield from rows
+    if not own and library:
+        yield f"{name}: {value}"[:500]
+
+
+def _introduces(found: list[Frame | Said], at: int) -> bool:
+    """Whether it is the first line of what was raised before something else was."""
+    before = found[at - 1] if at else None
+    rest = found[at + 1 :]
+    is_first = isinstance(before, Frame)
+    return is_first and any(isinstance(one, Said) and is_chain(one.text) for one in rest)
+
+
+def _line(frame: Frame, ran: Mapping[int, Ran]) -> str:
+    cell = ran.get(frame.count) if frame.count is not None else None
+    shown = frame.code
+    if cell is not None:
+        place = f"cell {cell.name}"
+        # Of a generator or a comprehension IPython may show another line than it names.
+        rows = cell.source.split("\n")
+        if frame.line is not None and 1 <= frame.line <= len(rows):
+            shown = rows[frame.line - 1].strip()
+    else:
+        place = f"In [{frame.count}]" if frame.count is not None else frame.file
+    line = f" line {frame.line}" if frame.line is not None else ""
+    where = f" in {frame.where}" if frame.where else ""
+    code = f": {shown}" if shown else ""
+    return f"{place}{line}{where}{code}"[:300]
+
+
+def _collapsed(rows: list[str]) -> list[str]:
+    out: list[str] = []
+    times = 1
+    for at, row in enumerate(rows):
+        if at + 1 < len(rows) and rows[at + 1] == row:
+            times += 1
+            continue
+        out.append(row if times == 1 else f"{row} ({times:,} times)")
+        times = 1
+    return out
+
+
+def tell_variables(page: Page, variables: Iterable[Mapping[str, Any]]) -> None:
+    rows = list(map(_variable, variables))
+    if not rows:
+        return
+    page.say("variables that it used:")
+    page.quote("\n".join(rows), VALUES, _fewer)
+
+
+def _fewer(cut: Excerpt) -> str:
+    return f"… {cut.omitted} omitted"
+
+
+def _variable(found: Mapping[str, Any]) -> str:
+    def part(key: str) -> str:
+        return " ".join(str(found.get(key) or "").split())
+
+    where = f" (in {part('scope')})" if found.get("scope") else ""
+    size = f" [{part('size')}]" if found.get("size") else ""
+    value = f" = {part('value')}" if found.get("value") else ""
+    return f"{part('name')}{where}: {part('type')}{size}{value}"
