@@ -15,7 +15,7 @@ from quire.agent.caller import Caller
 from quire.errors import UsageError
 from quire.render.agent_hints import error_text
 from quire.render.agent_run import Told
-from quire.render.quoting import mentioned
+from quire.text import mentioned
 from quire.workspace import Engine, Workspace
 
 # Between them, what would look like lines of ours.

@@ -18,7 +18,7 @@ from quire.agent.tool_definitions import BY_NAME, TOOLS
 from quire.agent.tool_schemas import schemas
 from quire.agent.tool_texts import bounded
 from quire.errors import UsageError
-from quire.render.quoting import EXPLAINED
+from quire.text import EXPLAINED
 from quire.workspace import Workspace
 
 

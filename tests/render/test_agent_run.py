@@ -36,7 +36,7 @@ from quire.render.agent_results import value_text
 from quire.render.agent_run import Limits, StaleCell, tell_cells, tell_run
 from quire.render.excerpt import Whole
 from quire.render.next_steps import as_command
-from quire.render.quoting import EXPLAINED, MARK
+from quire.text import EXPLAINED, MARK
 
 OUR_LINES = re.compile(r"^(?!\| )", re.MULTILINE)
 RUN = "2026-11-16-155501-report-8121"

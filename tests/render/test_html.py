@@ -12,8 +12,7 @@ import pytest
 from made_records import PNG, made, shown, stream
 from quire.record.events import CellError, ResultGlued
 from quire.record.record import Record, fold
-from quire.render.html import render
-from quire.text import coloured
+from quire.render.html import coloured, render
 
 VOID = {"meta", "br", "hr", "img", "col", "wbr"}
 

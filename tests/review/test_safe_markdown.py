@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from quire.render.quoting import cleaned
 from quire.review.safe_markdown import blocks, on_terminal
-from quire.text import plain, visible
+from quire.text import cleaned, plain, visible
 
 # One of each kind of what cannot be seen.
 UNSEEN = "\u00ad\u034f\u180b\u180d\u200b\u200c\u200d\u2028\u2029\u202e\u2060\u2800\ufe00\ufe0e"

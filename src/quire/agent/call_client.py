@@ -49,7 +49,7 @@ class Promoting:
     def cut_off(self) -> tuple[str, bool]:
         """What became of it, as far as the file says; and whether it was not written."""
         from ..render.next_steps import Step, as_tool
-        from ..render.quoting import mentioned
+        from ..text import mentioned
 
         name = mentioned(str(self.again["to"]))
         now = _look(self.path)

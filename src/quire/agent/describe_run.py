@@ -23,12 +23,12 @@ from ..render.agent_results import value_text
 from ..render.agent_run import Told, tell_execution, tell_run
 from ..render.excerpt import Whole, lines_of
 from ..render.next_steps import Say, Step, as_tool
-from ..render.quoting import inline, mentioned
 from ..sessions.session import find as find_session
 from ..sessions.session import named
 from ..sessions.session_task import as_it_runs
 from ..task import formats
 from ..task.document import Document
+from ..text import inline, mentioned
 from ..workspace import Workspace
 
 BLOCK = 1 << 20

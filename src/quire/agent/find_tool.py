@@ -13,11 +13,11 @@ from ..record.summary import one_line, took
 from ..render.agent_hints import for_tools
 from ..render.agent_run import Told
 from ..render.next_steps import called
-from ..render.quoting import EXPLAINED, inline, mentioned, quoted
 from ..search.digest import digest as page_of
 from ..search.find import Hit, find
 from ..search.query import since as from_words
 from ..search.similar import Alike, similar
+from ..text import EXPLAINED, inline, mentioned, quoted
 from ..workspace import Workspace
 from . import tool_texts
 from .caller import Caller

@@ -15,13 +15,12 @@ from ..render.agent_hints import for_tools
 from ..render.agent_lines import Lines, asked_lines, tell_lines
 from ..render.agent_run import Told
 from ..render.next_steps import Step, as_tool
-from ..render.quoting import LONGEST_NAME, MARK, inline, mentioned, quoted
 from ..task import params
 from ..task.document import Cell, Document
 from ..task.edit import Address
 from ..task.lint import Finding, lint
 from ..task.read_task import read
-from ..text import plain, unseen_named, visible
+from ..text import LONGEST_NAME, MARK, inline, mentioned, plain, quoted, unseen_named, visible
 from ..workspace import Workspace
 from . import cell_aim, tool_texts
 from .caller import Caller

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..record.summary import one_line
 from ..render.agent_hints import for_tools
 from ..render.agent_run import Told
-from ..render.quoting import mentioned
 from ..review.commit import commit as make
 from ..review.propose import propose
+from ..text import mentioned
 from ..workspace import Workspace
 from . import tool_texts
 from .caller import Caller

@@ -14,14 +14,13 @@ from ..render.agent_hints import for_tools
 from ..render.agent_run import StaleCell, Told, replacement, tell_cells
 from ..render.image_shrinking import Shrinker
 from ..render.next_steps import Step, as_tool
-from ..render.quoting import inline, mentioned, quoted
 from ..sessions import session as sessions
 from ..sessions.background_exec import Given
 from ..sessions.promote import Promoted
 from ..sessions.promote import promote as make_task
 from ..sessions.promotion_underway import Promotion
 from ..sessions.restore import restore as bring_back
-from ..text import plain
+from ..text import inline, mentioned, plain, quoted
 from ..workspace import LiveSession, Workspace
 from . import tool_texts
 from .caller import Caller

@@ -16,8 +16,8 @@ from ..record.plan import jsonable
 from ..record.record import RECOVERED, CellRecord, Record
 from ..record.run_folders import RunFolder
 from ..record.summary import one_line, took, worded
-from ..render.quoting import mentioned
-from ..text import plain, visible
+from ..render.blocks import output_block
+from ..text import mentioned, plain, visible
 from .main import App, emit_json
 from .progress import COLOUR
 
@@ -246,21 +246,13 @@ def _show_calls(app: App, lines: Iterable[tuple[str, str]]) -> None:
             app.terminal.out(app.terminal.paint(f"{margin}{row}", colour))
 
 
-def output_text(output: Any) -> str:
-    kind = output["output_type"]
-    if kind == "stream":
-        return str(output["text"])
-    if kind == "error":
-        return "\n".join(output.get("traceback") or [f"{output['ename']}: {output['evalue']}"])
-    data = output["data"]
-    text = data.get("text/plain")
-    scrap = (output.get("metadata") or {}).get("scrapbook")
-    if text is None and isinstance(scrap, dict):
-        return f"glued {scrap.get('name')}"
-    others = [mime for mime in data if mime != "text/plain"]
-    if text is None:
-        return f"<{', '.join(others)}>"
-    return str(text)
+def output_text(output: Mapping[str, Any]) -> str:
+    block = output_block(output, "terminal")
+    if block is None:
+        return ""
+    if block.kind == "result":
+        return f"glued {block.text}"
+    return f"<{block.text}>" if block.kind == "other" else block.text
 
 
 def as_data(found: Found) -> dict[str, Any]:

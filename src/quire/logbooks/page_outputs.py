@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..record.results import QUIRE_MIME, SCRAPBOOK_PREFIX
-from ..record.summary import one_line
-from ..render import sanitised_html
-from ..render.html_tables import markdown_table
-from ..render.images import picture
-from ..render.markdown import fenced, quotation, stays, table
-from ..text import plain, pretty, scrubbed, shortened, text_of
+from ..render.blocks import Block, carries_result, output_block
+from ..render.markdown import escaped, fenced, quotation, stays, table
+from ..text import one_line, plain, pretty, scrubbed, shortened
 
 LINES = 200
 _ROWS = 50
@@ -28,9 +24,7 @@ _SUFFIX = {
     "image/gif": "gif",
     "image/webp": "webp",
 }
-_ACTIVE = re.compile(r"<script|<foreignObject|\son\w+\s*=|javascript:|<!ENTITY|<iframe", re.I)
 _TABLE = re.compile(r"\| .*\|\n\|(?: --- \|)+(?:\n\| .*\|)*\Z")
-_NO_TEXT = re.compile(r"<IPython\.core\.display\.\w+ object>$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +63,32 @@ def files_of(outputs: list[Shown], stem: str) -> dict[str, bytes]:
 
 def shown(output: Mapping[str, Any]) -> list[Shown]:
     """How an output is shown; nothing where it only carries a result."""
-    kind = output.get("output_type")
-    if kind == "stream":
-        name = "stderr" if output.get("name") == "stderr" else "stdout"
-        return _stream(name, text_of(output.get("text", "")))
-    if kind == "error":
-        traceback = output.get("traceback") or ()
-        said = f"{output.get('ename', '')}: {output.get('evalue', '')}"
-        body = capped("\n".join(map(str, traceback)) or said)
-        told = ["error", plain(str(output.get("ename", ""))), plain(str(output.get("evalue", "")))]
-        return [Shown("error", body, told)]
-    data = output.get("data")
-    if not isinstance(data, Mapping):
+    block = output_block(output, "logbook")
+    if block is None:
         return []
-    return _bundle(data, "result" if kind == "execute_result" else "display")
+    match block.kind:
+        case "stdout" | "stderr":
+            return _stream(block.kind, block.text)
+        case "error":
+            said = [plain(str(output.get(key, ""))) for key in ("ename", "evalue")]
+            return [Shown("error", capped(block.text), ["error", *said])]
+        case "image":
+            return [_picture(block)]
+        case "table":
+            made = rows_as_table(block.rows[0], block.rows[1:])
+            return [Shown("table", made, ["table"])] if made else []
+        case "markdown":
+            return [_markdown(scrubbed(capped(block.text)).strip("\n"))]
+        case "json" | "latex":
+            return [Shown(block.kind, capped(block.text), [block.kind])]
+    data = output["data"]
+    if carries_result(data) or not data:
+        return []  # a result: it stands below the outputs
+    text = block.text
+    if block.kind == "other":
+        text = f"an output of type {text}: see the notebook"
+    kind = "result" if block.is_value else "display"
+    return [Shown(kind, capped(text), [kind])]
 
 
 def _stream(name: str, text: str) -> list[Shown]:
@@ -95,32 +101,7 @@ def _stream(name: str, text: str) -> list[Shown]:
 
 def capped(text: str) -> str:
     text = plain(text)
-    if text.count("\n") < LINES:
-        return text
-    short = shortened(text, LINES - 8)
-    notes = [f"… {short.omitted:,} lines omitted …", *([short.note] if short.note else [])]
-    return plain("\n".join([short.head, *notes, short.tail]))
-
-
-def _bundle(data: Mapping[str, Any], kind: str) -> list[Shown]:
-    """The form that says most to a reader of Markdown."""
-    found = picture(data)
-    if found is not None and (shown_as := _picture(data, *found)):
-        return [shown_as]
-    glued = data.get(QUIRE_MIME)
-    if isinstance(glued, Mapping) and glued.get("kind") == "table":
-        made = _glued_table(glued.get("value"))
-        return [Shown("table", made, ["table"])] if made else []
-    if "text/markdown" in data:
-        text = scrubbed(capped(text_of(data["text/markdown"]))).strip("\n")
-        return [_markdown(text)]
-    if "text/html" in data and (made := markdown_table(text_of(data["text/html"]), _ROWS)):
-        return [Shown("table", made, ["table"])]
-    if "application/json" in data:
-        return [Shown("json", capped(pretty(data["application/json"])), ["json"])]
-    if "text/latex" in data:
-        return [Shown("latex", capped(text_of(data["text/latex"])), ["latex"])]
-    return _text(data, kind)
+    return text if text.count("\n") < LINES else plain(shortened(text, LINES - 8).text)
 
 
 def _markdown(text: str) -> Shown:
@@ -129,36 +110,14 @@ def _markdown(text: str) -> Shown:
     return Shown(kind, rows, [kind])
 
 
-def _text(data: Mapping[str, Any], kind: str) -> list[Shown]:
-    text = text_of(data.get("text/plain", ""))
-    if "text/html" in data and (not text or _NO_TEXT.match(text)):
-        text = sanitised_html.text(text_of(data["text/html"])) or text
-    carried = any(m == QUIRE_MIME or m.startswith(SCRAPBOOK_PREFIX) for m in data)
-    if text and not carried:
-        return [Shown(kind, capped(text), [kind])]
-    if carried or not data:
-        return []  # a result: it stands below the outputs
-    said = f"an output of type {', '.join(map(str, data))}: see the notebook"
-    return [Shown(kind, capped(said), [kind])]
-
-
-def _picture(data: Mapping[str, Any], mime: str, payload: str) -> Shown | None:
-    raw = base64.b64decode(payload)
-    if mime == "image/svg+xml" and _ACTIVE.search(raw.decode("utf-8", "replace")):
-        return None  # opened by itself it would run
-    alt = one_line(text_of(data.get("text/plain", "")))[:100] or "figure"
+def _picture(block: Block) -> Shown:
+    raw = base64.b64decode(block.payload)
+    alt = one_line(block.text)[:100] or "figure"
     alt = re.sub(r"[\[\]()\\`<>!*_|~]", "", alt).strip() or "figure"
-    return Shown("picture", alt, ["picture", mime], raw, _SUFFIX[mime])
+    return Shown("picture", alt, ["picture", block.mime], raw, _SUFFIX[block.mime])
 
 
-def _glued_table(value: Any) -> str:
-    if not isinstance(value, Mapping) or not isinstance(value.get("columns"), list):
-        return ""
-    rows = [row for row in value.get("rows", ()) if isinstance(row, list)]
-    return rows_as_table([str(c) for c in value["columns"]], rows)
-
-
-def rows_as_table(columns: list[str], rows: list[list[Any]]) -> str:
+def rows_as_table(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
     body = [[cell_text(v) for v in row] for row in rows[:_ROWS]]
     if len(rows) > _ROWS:
         more = [f"… {len(rows) - _ROWS:,} more rows", *[""] * (len(columns) - 1)]
@@ -169,4 +128,4 @@ def rows_as_table(columns: list[str], rows: list[list[Any]]) -> str:
 def cell_text(value: Any) -> str:
     """A value in a cell of a table."""
     text = "" if value is None else value if isinstance(value, str) else pretty(value)
-    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", one_line(text)) or " "
+    return escaped(one_line(text)) or " "

@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ..render.quoting import inline
-from ..text import plain, visible
+from ..text import inline, plain, visible
 from .events import Asked, ToolCalled
 from .record import Record
 

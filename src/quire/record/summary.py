@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from ..text import one_line as one_line
 from ..text import plain
 from .plan import jsonable
 from .record import RECOVERED, CellRecord, Record, Result
@@ -17,10 +18,6 @@ VALUE_LIMIT = 300
 
 def heading(record: Record) -> str:
     return one_line(record.title or record.task or record.run_id or "A run that left no journal")
-
-
-def one_line(text: str) -> str:
-    return " ".join(plain(text).split())
 
 
 def took(seconds: float | None) -> str:

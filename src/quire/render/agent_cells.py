@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..record.record import CellRecord
-from ..text import CUT
+from ..text import CUT, cleaned
 from .agent_outputs import (
     DISPLAYS,
     Image,
@@ -22,7 +22,6 @@ from .agent_page import Page
 from .excerpt import Excerpt, Whole
 from .image_shrinking import Shrunk, shrink
 from .next_steps import Doing, Say, Step
-from .quoting import cleaned
 
 SHORT = 200  # characters that may be said again
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..record.record import CellRecord
-from ..text import without_escapes
+from ..text import inline, without_escapes
 from .agent_outputs import error_text
 from .agent_page import Page
 from .excerpt import Excerpt
-from .quoting import inline
 from .traceback_frames import Frame, Said, frames, is_chain, is_part
 
 SOURCE = 4_000  # characters of the cell's source

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import QuireError
-from ..text import plain
+from ..text import plain, quoted
 from .next_steps import called
-from .quoting import quoted
 
 SHELL = "in a shell: "
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..errors import UsageError
-from ..text import scrubbed
-from .quoting import EXPLAINED, MARK, clean_line, inline, shortened_line
+from ..text import EXPLAINED, MARK, clean_line, inline, scrubbed, shortened_line
 
 _RANGE = re.compile(r"(\d{1,12})?(-)?(\d{1,12})?")
 _WITHIN = re.compile(r"(\d{1,12}):(\d{1,12})")

@@ -8,19 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..record.events import CellError
-from ..record.output_digests import pointer
 from ..record.record import CellRecord
-from ..record.results import PAPERMILL_PREFIX, QUIRE_MIME, SCRAPBOOK_PREFIX
-from ..text import pretty, text_of
-from . import sanitised_html
+from ..text import text_of
+from .blocks import Block, carries_result, output_block
 from .excerpt import lines_of
-from .images import raster
 from .traceback_frames import notes
 
-# What IPython says of an object that only has a rich form.
-_NO_TEXT = re.compile(
-    r"<(?:IPython\.core\.display\.\w+ object|Figure size .*|[^<>\n]+ at 0x[0-9A-Fa-f]+)>$"
-)
 _PANDAS = re.compile(r"^\[(\d+) rows x (\d+) columns\]$", re.MULTILINE)
 _POLARS = re.compile(r"shape: \(([\d_]+), ([\d_]+)\)")
 _SPACES = re.compile(r"(?<=\S) {2,}|\A {2,}")
@@ -68,7 +61,9 @@ def pieces(cell: CellRecord) -> Iterator[Piece]:
     for output in cell.outputs:
         kind = output.get("output_type")
         if kind in ("display_data", "execute_result"):
-            yield from _display(output, "value" if kind == "execute_result" else "display")
+            block = output_block(output, "agent")
+            if block is not None:
+                yield from _display(output, block)
         elif kind == "error" and cell.error is None:
             # The cell may raise: then it is an output as any other.
             yield Text("raised", f"{output.get('ename', '')}: {output.get('evalue', '')}")
@@ -125,52 +120,20 @@ def _without_traceback(text: str, name: str) -> str:
     return f"{text[:start]}(the traceback of the error){text[found.end() :]}"
 
 
-def _display(output: Mapping[str, Any], label: str) -> Iterator[Piece]:
-    data = output.get("data")
-    if not isinstance(data, Mapping):
-        return
-    elsewhere = pointer(output)
-    if elsewhere is not None:
-        yield Text(label, f"{elsewhere['size']:,} bytes, kept outside the record")
-        return
-    if _is_result(output, data):
-        return  # told with the results
-    found = raster(data)
-    if found is not None:
-        yield Image(*found, label)
-        return
-    text = _text(data)
-    if not text:
-        return
-    labelled = _labelled(label, data, text)
-    if labelled != label:
-        text = _compact(text)
-    yield Text(labelled, text)
-
-
-def _is_result(output: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
-    if any(mime.startswith((SCRAPBOOK_PREFIX, PAPERMILL_PREFIX)) for mime in data):
-        return True
-    # A picture that was glued is told here, where pictures are.
-    return QUIRE_MIME in data and raster(data) is None
-
-
-def _text(data: Mapping[str, Any]) -> str:
-    """The one text that says most. The same thing in another format is not told again."""
-    plain = text_of(data["text/plain"]) if "text/plain" in data else ""
-    if plain and not _NO_TEXT.match(plain.strip()):
-        return plain
-    for mime in ("text/markdown", "text/latex"):
-        if mime in data:
-            return text_of(data[mime])
-    if "application/json" in data:
-        return pretty(data["application/json"])
-    if "text/html" in data and not any(mime.endswith("+json") for mime in data):
-        text = sanitised_html.text(text_of(data["text/html"]))
-        if text:
-            return text
-    kinds = ", ".join(mime for mime in data if mime != "text/plain")
-    return f"(an output of type {kinds})" if kinds else plain
+def _display(output: Mapping[str, Any], block: Block) -> Iterator[Piece]:
+    label = "value" if block.is_value else "display"
+    data = output["data"]
+    match block.kind:
+        case "image":
+            # A picture that was glued is told here, where pictures are.
+            yield Image(block.mime, block.payload, label)
+        case _ if carries_result(data):
+            return  # told with the results
+        case "other":
+            yield Text(label, f"(an output of type {block.text})")
+        case _ if block.text:
+            labelled = _labelled(label, data, block.text)
+            yield Text(labelled, _compact(block.text) if labelled != label else block.text)
 
 
 def _labelled(label: str, data: Mapping[str, Any], text: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..text import MARK, cleaned, shortened_line
 from .excerpt import Excerpt, Whole, excerpt_around, excerpt_of, lines_of
-from .quoting import MARK, cleaned, shortened_line
 
 NOTICE = 300  # characters kept free for saying what is missing
 LEAST = 160  # characters that a quotation gets at least

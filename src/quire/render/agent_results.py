@@ -9,12 +9,11 @@ from typing import Any
 from ..record import summary
 from ..record.plan import jsonable
 from ..record.record import CellRecord, Result
-from ..text import pretty
+from ..text import inline, pretty
 from .agent_cells import Limits
 from .agent_outputs import Text, pieces
 from .agent_page import Page
 from .excerpt import Excerpt
-from .quoting import inline
 
 VALUES = 4_000  # characters of all short results together
 TABLE = 3_000

@@ -14,6 +14,7 @@ from ..record.cell_positions import Standing, standing
 from ..record.events import KernelReplaced, ToolCalled
 from ..record.record import CHANGED, RECOVERED, CellRecord, Record
 from ..record.session_answer import Answer, Answered
+from ..text import EXPLAINED, inline
 from .agent_cells import Limits, Picture, Places, Shrink, Teller
 from .agent_failure import MESSAGE, Ran, tell_failure
 from .agent_hints import for_tools
@@ -21,7 +22,6 @@ from .agent_page import Page
 from .agent_results import as_shown, tell_result, tell_results
 from .image_shrinking import shrink
 from .next_steps import Say, Step, as_command, as_tool, sayable
-from .quoting import EXPLAINED, inline
 
 __all__ = ["Limits", "Picture", "StaleCell", "Told", "replacement", "tell_cells", "tell_run"]
 

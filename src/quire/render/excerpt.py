@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .quoting import MARK, cleaned, left_out, shortened_line
+from ..text import MARK, cleaned, left_out, shortened_line
 
 SHORTEST = 80  # characters of a line that are shown at least
 EACH = 200  # lines that are read at once, when more is wanted

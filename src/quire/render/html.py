@@ -6,7 +6,9 @@ Whatever the notebook printed or displayed is data from a stranger. It is escape
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ from typing import Any
 from ..record import summary
 from ..record.cell_calls import by_cell, labelled
 from ..record.record import CellRecord, Record, Result
-from ..record.results import QUIRE_MIME, SCRAPBOOK_PREFIX
-from ..text import coloured, plain, pretty, scrubbed, shortened, text_of
+from ..text import last_drawn, one_line, plain, scrubbed, shortened
 from . import sanitised_html
-from .images import data_uri, picture
+from .blocks import Block, cell_blocks, display_block
+from .images import data_uri
 
 OUTPUT_LINES = 2_000
+_COLOUR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 TABLE_ROWS = 100
 _POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
@@ -84,7 +87,7 @@ def _failure(record: Record) -> str:
         return ""
     where = ""
     if cell is not None:
-        name = summary.one_line(cell.title) or f"cell {record.cells.index(cell)}"
+        name = one_line(cell.title) or f"cell {record.cells.index(cell)}"
         where = f' in <a href="#cell-{escape(cell.id)}">{escape(name)}</a>'
     return f'<p class="failure {_class(record.outcome)}"><code>{escape(said)}</code>{where}</p>\n'
 
@@ -101,7 +104,7 @@ def _parameters(record: Record) -> str:
 
 
 def _notes(record: Record) -> str:
-    notes = [f"<li>{escape(summary.one_line(text))}</li>" for text in record.warnings]
+    notes = [f"<li>{escape(one_line(text))}</li>" for text in record.warnings]
     listed = f'<ul class="notes">{"".join(notes)}</ul>\n' if notes else ""
     return listed + _calls(by_cell(record).get("", []))
 
@@ -135,7 +138,7 @@ def _result(result: Result) -> str:
     if summary.is_table(result):
         return _result_table(result.value)
     if result.kind == "display" and isinstance(result.value, Mapping):
-        return _bundle(result.value, {})
+        return _display(display_block(result.value, "page"))
     return f"<code>{escape(summary.brief_json(result.value))}</code>"
 
 
@@ -180,14 +183,15 @@ def _code_cell(cell: CellRecord, highlight: Callable[[str], str], calls: str) ->
     count = f"[{cell.execution_count}]" if cell.execution_count is not None else "[ ]"
     ran = cell.status not in ("not run", "skipped")
     duration = escape(summary.took(cell.duration)) if ran else ""
-    title = escape(summary.one_line(cell.title))
+    title = escape(one_line(cell.title))
+    outputs = "".join(map(_output, cell_blocks(cell, "page")))
     return (
         f'<section class="cell {_class(cell.status)}" id="cell-{escape(cell.id)}">\n'
         f'<details open><summary><span class="count">{count}</span>'
         f'<span class="title">{title}</span>'
         f'<span class="time">{duration}</span>{_badge(cell.status)}</summary>\n'
         f'<pre class="source"><code>{highlight(plain(cell.source))}</code></pre></details>\n'
-        f"{''.join(_outputs(cell))}{calls}</section>\n"
+        f"{outputs}{calls}</section>\n"
     )
 
 
@@ -208,28 +212,28 @@ def _highlighter(language: str) -> Callable[[str], str]:
     return lambda code: str(highlight(code, lexer, formatter)).rstrip("\n")
 
 
-def _outputs(cell: CellRecord) -> Iterator[str]:
-    seen_error = False
-    for output in cell.outputs:
-        kind = output.get("output_type")
-        if kind == "stream":
-            name = "stderr" if output.get("name") == "stderr" else "stdout"
-            yield _capped(text_of(output.get("text", "")), name)
-        elif kind == "error":
-            seen_error = True
-            traceback = output.get("traceback")
-            lines = traceback if isinstance(traceback, list | tuple) else ()
-            yield _error(str(output.get("ename", "")), str(output.get("evalue", "")), lines)
-        elif isinstance(output.get("data"), Mapping):
-            metadata = output.get("metadata")
-            known = metadata if isinstance(metadata, Mapping) else {}
-            yield f'<div class="output">{_bundle(output["data"], known)}</div>\n'
-    if cell.error is not None and not seen_error:
-        yield _error(cell.error.name, cell.error.value, cell.error.traceback)
+def _output(block: Block) -> str:
+    if block.kind in ("stdout", "stderr", "error"):
+        return _capped(block.text, block.kind)
+    return f'<div class="output">{_display(block)}</div>\n'
 
 
-def _error(name: str, value: str, traceback: Iterable[Any]) -> str:
-    return _capped("\n".join(map(str, traceback)) or f"{name}: {value}", "error")
+def _display(block: Block) -> str:
+    match block.kind:
+        case "html":
+            paper = " paper" if sanitised_html.is_coloured(block.text) else ""
+            return f'<div class="rich{paper}">{block.text}</div>'
+        case "image":
+            return _image(block)
+        case "markdown":
+            shown = sanitised_html.markdown(block.text, links=False)
+            return f'<div class="rich text">{shown}</div>'
+        case "result":
+            return f'<p class="note">result <code>{escape(plain(block.text))}</code></p>'
+        case "other":
+            kinds = escape(plain(block.text))
+            return f'<p class="note">An output of type {kinds}: open the notebook to see it.</p>'
+    return _capped(block.text, "plain")
 
 
 def _capped(text: str, look: str) -> str:
@@ -238,50 +242,105 @@ def _capped(text: str, look: str) -> str:
         return ""
     shown = coloured(short.head)
     if short.omitted:
-        note = escape(f" {short.note}" if short.note else "")
-        omitted = f"… {short.omitted:,} lines omitted …{note}"
+        omitted = escape(" ".join(short.notes))
         shown += f'\n<span class="omitted">{omitted}</span>\n{coloured(short.tail)}'
     return f'<pre class="output {look}">{shown}</pre>\n'
 
 
-def _bundle(data: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
-    """One output, in the richest form that is safe and has something to look at."""
-    if "text/html" in data:
-        cleaned = sanitised_html.output_html(text_of(data["text/html"]))
-        if cleaned:
-            paper = " paper" if sanitised_html.is_coloured(cleaned) else ""
-            return f'<div class="rich{paper}">{cleaned}</div>'
-    found = picture(data)
-    if found is not None:
-        return _image(*found, text_of(data.get("text/plain", "")), metadata)
-    if "text/markdown" in data:
-        shown = sanitised_html.markdown(text_of(data["text/markdown"]), links=False)
-        return f'<div class="rich text">{shown}</div>'
-    if "application/json" in data:
-        return _capped(pretty(data["application/json"]), "plain")
-    for mime in ("text/latex", "text/plain"):
-        if mime in data:
-            return _capped(text_of(data[mime]), "plain")
-    names = [
-        str(payload["name"])
-        for mime, payload in data.items()
-        if (mime == QUIRE_MIME or mime.startswith(SCRAPBOOK_PREFIX))
-        and isinstance(payload, Mapping)
-        and "name" in payload
-    ]
-    if names:
-        shown = ", ".join(f"<code>{escape(plain(name))}</code>" for name in names)
-        return f'<p class="note">result {shown}</p>'
-    kinds = escape(plain(", ".join(map(str, data))))
-    return f'<p class="note">An output of type {kinds}: open the notebook to see it.</p>'
+def _image(block: Block) -> str:
+    alt = escape(one_line(block.text)[:200] or "figure")
+    sizes = "".join(f' {name}="{size}"' for name, size in block.size)
+    return f'<img src="{data_uri(block.mime, block.payload)}" alt="{alt}"{sizes}>'
 
 
-def _image(mime: str, payload: str, text: str, metadata: Mapping[str, Any]) -> str:
-    alt = escape(summary.one_line(text)[:200] or "figure")
-    said = metadata.get(mime)
-    sizes = "".join(
-        f' {name}="{said[name]}"'
-        for name in ("width", "height")
-        if isinstance(said, Mapping) and type(said.get(name)) is int and 0 < said[name] < 10_000
-    )
-    return f'<img src="{data_uri(mime, payload)}" alt="{alt}"{sizes}>'
+@dataclass(frozen=True, slots=True)
+class _Look:
+    colour: str = ""
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    dim: bool = False
+    marked: bool = False
+
+    @property
+    def classes(self) -> str:
+        names = [f"a-{self.colour}"] if self.colour else []
+        for name in ("bold", "italic", "underline", "dim", "marked"):
+            if getattr(self, name):
+                names.append(f"a-{name}")
+        return " ".join(names)
+
+
+_PLAIN = _Look()
+_NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
+_SWITCHES: dict[int, dict[str, Any]] = {
+    1: {"bold": True},
+    2: {"dim": True},
+    3: {"italic": True},
+    4: {"underline": True},
+    7: {"marked": True},
+    22: {"bold": False, "dim": False},
+    23: {"italic": False},
+    24: {"underline": False},
+    27: {"marked": False},
+    49: {"marked": False},
+}
+
+
+def coloured(text: str) -> str:
+    """HTML, escaped, with spans for the colours. Each maps to one of six names that a light and a
+    dark page can both show; a background of any colour is a mark."""
+    look, out = _PLAIN, []
+    pieces = _COLOUR.split(last_drawn(scrubbed(text)))
+    for at, piece in enumerate(pieces):
+        if at % 2:
+            look = _after(look, piece)
+            continue
+        shown = escape(plain(piece), quote=False)
+        if shown:
+            classes = look.classes
+            out.append(f'<span class="{classes}">{shown}</span>' if classes else shown)
+    return "".join(out)
+
+
+def _after(look: _Look, codes: str) -> _Look:
+    numbers = iter([int(part or 0) for part in re.split("[;:]", codes)])
+    for code in numbers:
+        if code == 0:
+            look = _PLAIN
+        elif code in _SWITCHES:
+            look = replace(look, **_SWITCHES[code])
+        elif 30 <= code <= 37 or 90 <= code <= 97:
+            look = replace(look, colour=_NAMES[code % 10])
+        elif code == 39:
+            look = replace(look, colour="")
+        elif 40 <= code <= 47 or 100 <= code <= 107:
+            look = replace(look, marked=True)
+        elif code in (38, 48):
+            name = _extended(numbers)
+            look = replace(look, colour=name) if code == 38 else replace(look, marked=True)
+    return look
+
+
+def _extended(numbers: Iterator[int]) -> str:
+    """The name nearest to a colour of the 256 or of all."""
+    kind = next(numbers, 0)
+    if kind == 2:
+        red, green, blue = (min(next(numbers, 0), 255) for _ in range(3))
+        return _nearest(red, green, blue)
+    number = next(numbers, 0) if kind == 5 else 0
+    if number < 16:
+        return _NAMES[number % 8]
+    if number >= 232:
+        return ""
+    number = (number - 16) % 216
+    return _nearest(*(51 * part for part in (number // 36, number // 6 % 6, number % 6)))
+
+
+def _nearest(red: int, green: int, blue: int) -> str:
+    top, bottom = max(red, green, blue), min(red, green, blue)
+    if top - bottom < 40:
+        return ""
+    middle = (top + bottom) / 2
+    bright = (red > middle) + 2 * (green > middle) + 4 * (blue > middle)
+    return _NAMES[bright]

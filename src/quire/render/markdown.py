@@ -9,16 +9,14 @@ from typing import Any
 from ..record import summary
 from ..record.cell_calls import by_cell, labelled
 from ..record.record import CellRecord, Record, Result
-from ..record.results import QUIRE_MIME, SCRAPBOOK_PREFIX
-from ..text import plain, pretty, scrubbed, shortened, text_of
+from ..text import one_line, plain, scrubbed, shortened
 from . import sanitised_html
+from .blocks import Block, cell_blocks, display_block
 from .images import data_uri, picture
 
 OUTPUT_LINES = 200
 TABLE_ROWS = 20
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
-# What IPython says of an object that only has a rich form.
-_NO_TEXT = re.compile(r"<IPython\.core\.display\.\w+ object>$")
 _SENTINEL = "end-of-cell"
 _TAG = re.compile(r"<[a-zA-Z/!?]")
 _FOOTNOTE = re.compile(r"\[\^[^\]\n]+\]:")
@@ -27,12 +25,12 @@ _HARMLESS = re.compile(r"<(?:br|/?(?:b|del|em|i|ins|s|strong|sub|sup|u))\s*/?>",
 
 
 def render(record: Record) -> str:
-    parts = [f"# {_escaped(summary.heading(record))}", _facts(record)]
+    parts = [f"# {escaped(summary.heading(record))}", _facts(record)]
     cell, said = summary.failure(record)
     if said:
         where = f" in {_name(record, cell)}" if cell else ""
-        parts.append(f"**{summary.worded(record.outcome)}**{where}: {_escaped(said)}")
-    parts += [f"Warning: {_escaped(summary.one_line(text))}" for text in record.warnings]
+        parts.append(f"**{summary.worded(record.outcome)}**{where}: {escaped(said)}")
+    parts += [f"Warning: {escaped(one_line(text))}" for text in record.warnings]
     calls = by_cell(record)
     parts.append(_calls(calls.get("", [])))
     parts += _results(record)
@@ -46,7 +44,7 @@ def render(record: Record) -> str:
 
 def _facts(record: Record) -> str:
     rows = [("Outcome", f"**{summary.worded(record.outcome)}**")]
-    rows += [(label, _escaped(value)) for label, value in summary.facts(record)]
+    rows += [(label, escaped(value)) for label, value in summary.facts(record)]
     for name, value, is_default in summary.parameters(record):
         note = " (default)" if is_default else ""
         rows.append((f"Parameter {code(name)}", f"{code(value)}{note}"))
@@ -64,12 +62,12 @@ def _results(record: Record) -> Iterator[str]:
             columns, found = result.value["columns"], result.value["rows"][:TABLE_ROWS]
             yield f"{code(name)}, {summary.row_count(result.value, len(found))}:"
             yield table(
-                [_escaped(summary.one_line(str(column))) for column in columns],
-                [[_escaped(summary.one_line(_shown(v))) for v in row] for row in found],
+                [escaped(one_line(str(column))) for column in columns],
+                [[escaped(one_line(_shown(v))) for v in row] for row in found],
             )
         elif result.kind == "display" and isinstance(result.value, Mapping):
             yield f"{code(name)}:"
-            yield _bundle(result.value)
+            yield _output(display_block(result.value, "markdown"))
 
 
 def _result_brief(result: Result) -> str:
@@ -92,15 +90,12 @@ def _cell(cell: CellRecord, language: str) -> Iterator[str]:
         yield fenced(plain(cell.source))
         return
     count = f"**In [{cell.execution_count}]** " if cell.execution_count is not None else ""
-    title = f"**{_escaped(summary.one_line(cell.title))}** " if cell.title.strip() else ""
+    title = f"**{escaped(one_line(cell.title))}** " if cell.title.strip() else ""
     duration = summary.took(cell.duration) if cell.status not in ("not run", "skipped") else ""
     status = summary.worded(cell.status) + (f", {duration}" if duration else "")
     yield f"{count}{title}*{status}*"
     yield fenced(plain(cell.source), re.sub(r"[^\w+#.-]", "", language))
-    for output in cell.outputs:
-        yield _output(output)
-    if cell.error is not None and not any(o.get("output_type") == "error" for o in cell.outputs):
-        yield _error(cell.error.name, cell.error.value, cell.error.traceback)
+    yield from map(_output, cell_blocks(cell, "markdown"))
 
 
 def _calls(lines: Iterable[tuple[str, str]]) -> str:
@@ -111,61 +106,32 @@ def _calls(lines: Iterable[tuple[str, str]]) -> str:
 
 def _name(record: Record, cell: CellRecord) -> str:
     if cell.title.strip():
-        return f"the cell {code(summary.one_line(cell.title))}"
+        return f"the cell {code(one_line(cell.title))}"
     return f"cell {record.cells.index(cell)}"
 
 
-def _output(output: Mapping[str, Any]) -> str:
-    kind = output.get("output_type")
-    if kind == "stream":
-        return _capped(text_of(output.get("text", "")))
-    if kind == "error":
-        traceback = output.get("traceback")
-        lines = traceback if isinstance(traceback, list | tuple) else ()
-        return _error(str(output.get("ename", "")), str(output.get("evalue", "")), lines)
-    data = output.get("data")
-    return _bundle(data) if isinstance(data, Mapping) else ""
-
-
-def _error(name: str, value: str, traceback: Iterable[Any]) -> str:
-    return _capped("\n".join(map(str, traceback)) or f"{name}: {value}")
-
-
-def _bundle(data: Mapping[str, Any]) -> str:
+def _output(block: Block) -> str:
     """One output: a picture if it has one, else the text that says most."""
-    found = picture(data)
-    if found is not None:
-        mime, payload = found
-        alt = _escaped(summary.one_line(text_of(data.get("text/plain", "figure")))[:100])
-        return f"![{alt}]({data_uri(mime, payload)})"
-    if "text/markdown" in data:
-        return _set_apart(text_of(data["text/markdown"]))
-    if "application/json" in data:
-        return _capped(pretty(data["application/json"]), "json")
-    if "text/latex" in data:
-        return _capped(text_of(data["text/latex"]), "latex")
-    text = text_of(data.get("text/plain", ""))
-    if "text/html" in data and (not text or _NO_TEXT.match(text)):
-        text = sanitised_html.text(text_of(data["text/html"])) or text
-    if text:
-        return _capped(text)
-    names = _result_names(data)
-    if names:
-        return "\n".join(f"*result {code(name)}*" for name in names)
-    return f"*an output of type {', '.join(map(code, data))}: see the notebook*" if data else ""
-
-
-def _result_names(data: Mapping[str, Any]) -> list[str]:
-    payloads = [v for m, v in data.items() if m == QUIRE_MIME or m.startswith(SCRAPBOOK_PREFIX)]
-    return [str(p["name"]) for p in payloads if isinstance(p, Mapping) and "name" in p]
+    match block.kind:
+        case "image":
+            alt = escaped(one_line(block.text or "figure")[:100])
+            return f"![{alt}]({data_uri(block.mime, block.payload)})"
+        case "markdown":
+            return _set_apart(block.text)
+        case "json" | "latex":
+            return _capped(block.text, block.kind)
+        case "result":
+            return f"*result {code(block.text)}*"
+        case "other":
+            return f"*an output of type {code(block.text)}: see the notebook*"
+    return _capped(block.text)
 
 
 def _capped(text: str, language: str = "") -> str:
     short = shortened(text, OUTPUT_LINES)
-    if not short.omitted:
-        return fenced(plain(short.head), language) if short.head.strip() else ""
-    notes = [f"… {short.omitted:,} lines omitted …", *([short.note] if short.note else [])]
-    return fenced("\n".join([plain(short.head), *notes, plain(short.tail)]), language)
+    if not short.omitted and not short.head.strip():
+        return ""
+    return fenced(plain(short.text), language)
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -233,7 +199,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """One line of text in which nothing is Markdown, also in a cell of a table."""
     return _SPECIAL.sub(r"\\\1", plain(text).replace("\n", " "))
 
 

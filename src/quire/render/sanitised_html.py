@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 from ..text import scrubbed
@@ -51,6 +52,7 @@ _STYLES = frozenset(_PROPERTIES.split())
 _DECLARATION = re.compile(r"[-\w\s#.,%'\"+]*(?:(?:rgb|rgba|hsl|hsla)\([\d\s.,%/]*\))?[\w\s]*$")
 # The time both parsers take grows with the square of some nestings: past these, text will do.
 _HTML_LIMIT, _DEPTH_LIMIT, MARKDOWN_LIMIT = 5_000_000, 2_000, 100_000
+_TABLE_LIMIT = 1_000_000
 # Tags that need no end tag: many of them are long, not deep.
 _FLAT = frozenset(
     ["br", "hr", "img", "col", "wbr", "input", "p", "li", "dt", "dd", "tr", "td", "th"]
@@ -183,3 +185,60 @@ def _style(value: str) -> str | None:
 
 def _visible(cleaned: str) -> str:
     return cleaned if _VISIBLE.search(cleaned) else ""
+
+
+class _TableReader(HTMLParser):
+    """Collects the rows of the first table. Whatever else there is makes it no plain table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.cell: list[str] | None = None
+        self.depth = 0
+        self.tables = 0
+        self.other = False
+        self.style = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "table":
+            self.tables += 1
+            self.depth += 1
+        elif tag == "tr" and self.depth:
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows:
+            self.cell = []
+            spans = {name: value for name, value in attrs if name in ("colspan", "rowspan")}
+            self.other |= any(value not in (None, "1") for value in spans.values())
+        elif tag == "style":
+            self.style = True
+        elif tag in ("br", "p", "div", "li") and self.cell is not None:
+            self.cell.append(" ")
+        elif tag in ("img", "svg", "script", "iframe", "form", "input", "video"):
+            self.other = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "table":
+            self.depth -= 1
+        elif tag in ("td", "th") and self.cell is not None and self.rows:
+            self.rows[-1].append("".join(self.cell))
+            self.cell = None
+        elif tag == "style":
+            self.style = False
+
+    def handle_data(self, data: str) -> None:
+        if self.cell is not None:
+            self.cell.append(data)
+
+
+def table_rows(html_text: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of HTML that is one table, such as a data frame's; else nothing."""
+    if "<table" not in html_text or len(html_text) > _TABLE_LIMIT:
+        return ()
+    reader = _TableReader()
+    reader.feed(html_text)
+    reader.close()
+    rows = [row for row in reader.rows if row]
+    width = max(map(len, rows), default=0)
+    if reader.tables != 1 or reader.other or not width:
+        return ()
+    return tuple((*row, *[""] * (width - len(row))) for row in rows)

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..record.record import CellRecord, Record
+from ..render.blocks import display_block
 from ..task.parameter_cell import INJECTED_TAG
-from ..text import plain, text_of
+from ..text import plain
 from .breadcrumb import summary
 from .build_results import facts as building_facts
 from .build_results import searched, told
@@ -208,10 +209,8 @@ def _outputs(cell: CellRecord) -> str:
             text = str(output.get("text", ""))
         elif kind in ("display_data", "execute_result"):
             data = output.get("data")
-            found = data.get("text/plain") if isinstance(data, Mapping) else None
-            if found is None and isinstance(data, Mapping):
-                found = data.get("text/markdown")
-            text = text_of(found) if found is not None else ""
+            block = display_block(data, "index") if isinstance(data, Mapping) else None
+            text = block.text if block and block.kind in ("text", "markdown") else ""
         else:
             continue  # what it raised is in the field `error`
         size += len(text)

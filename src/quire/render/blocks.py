@@ -1,0 +1,210 @@
+"""Outputs as blocks: which form of an output each reader gets is decided here and nowhere else.
+
+A writer (html, markdown, agent, terminal, a logbook's page) words a block; it never looks into a
+MIME bundle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..record.output_digests import pointer
+from ..record.record import CellRecord
+from ..record.results import PAPERMILL_PREFIX, QUIRE_MIME, SCRAPBOOK_PREFIX
+from ..text import pretty, text_of
+from . import sanitised_html
+from .images import picture, raster
+
+Kind = Literal[
+    "stdout", "stderr", "error", "html", "image", "markdown", "json", "latex", "text", "table",
+    "result", "elsewhere", "other",
+]  # fmt: skip
+Reader = Literal["page", "markdown", "logbook", "agent", "terminal", "index"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`text`: the content; of an image its description, of a result its name, of `other` the MIME
+    types. `payload`: an image's base64. `rows`: a table's, its head first."""
+
+    kind: Kind
+    text: str = ""
+    mime: str = ""
+    payload: str = ""
+    rows: tuple[tuple[Any, ...], ...] = ()
+    size: tuple[tuple[str, int], ...] = ()  # of an image: width and height, where they are given
+    is_value: bool = False  # of the cell's last expression
+
+
+# What Python or IPython says of an object that only has a rich form.
+_SAYS_NOTHING = re.compile(
+    r"<(?:IPython\.core\.display\.\w+ object|Figure size .*|[^<>\n]+ at 0x[0-9A-Fa-f]+)>$"
+)
+# SVG that runs scripts when it is opened by itself, as a file beside a page.
+_ACTIVE = re.compile(rb"<script|<foreignObject|\son\w+\s*=|javascript:|<!ENTITY|<iframe", re.I)
+
+Form = Callable[[Mapping[str, Any]], Block | None]
+
+
+def _html(data: Mapping[str, Any]) -> Block | None:
+    shown = sanitised_html.output_html(text_of(data.get("text/html", "")))
+    return Block("html", shown) if shown else None
+
+
+def _image(data: Mapping[str, Any]) -> Block | None:
+    found = picture(data)
+    return Block("image", text_of(data.get("text/plain", "")), *found) if found else None
+
+
+def _pixels(data: Mapping[str, Any]) -> Block | None:
+    found = raster(data)
+    return Block("image", "", *found) if found else None
+
+
+def _passive_image(data: Mapping[str, Any]) -> Block | None:
+    found = _image(data)
+    if found is None or found.mime != "image/svg+xml":
+        return found
+    import base64
+
+    return None if _ACTIVE.search(base64.b64decode(found.payload)) else found
+
+
+def _glued_table(data: Mapping[str, Any]) -> Block | None:
+    glued = data.get(QUIRE_MIME)
+    if not isinstance(glued, Mapping) or glued.get("kind") != "table":
+        return None
+    value = glued.get("value")
+    if not isinstance(value, Mapping) or not isinstance(value.get("columns"), list):
+        return Block("result")
+    rows = (row for row in value.get("rows", ()) if isinstance(row, list))
+    return Block("table", rows=(tuple(map(str, value["columns"])), *map(tuple, rows)))
+
+
+def _html_table(data: Mapping[str, Any]) -> Block | None:
+    rows = sanitised_html.table_rows(text_of(data.get("text/html", "")))
+    return Block("table", rows=rows) if rows else None
+
+
+def _markdown(data: Mapping[str, Any]) -> Block | None:
+    return _as("markdown", data, "text/markdown")
+
+
+def _latex(data: Mapping[str, Any]) -> Block | None:
+    return _as("latex", data, "text/latex")
+
+
+def _json(data: Mapping[str, Any]) -> Block | None:
+    if "application/json" not in data:
+        return None
+    return Block("json", pretty(data["application/json"]))
+
+
+def _plain(data: Mapping[str, Any]) -> Block | None:
+    return _as("text", data, "text/plain")
+
+
+def _as(kind: Kind, data: Mapping[str, Any], mime: str) -> Block | None:
+    return Block(kind, text_of(data[mime])) if mime in data else None
+
+
+def _telling(data: Mapping[str, Any]) -> Block | None:
+    """Plain text, unless it only says that there is an object."""
+    found = _plain(data)
+    text = found.text.strip() if found is not None else ""
+    return None if not text or _SAYS_NOTHING.match(text) else found
+
+
+def _words(data: Mapping[str, Any]) -> Block | None:
+    """The words of HTML; a chart's or a widget's are only its scaffold."""
+    if "text/html" not in data or any(mime.endswith("+json") for mime in data):
+        return None
+    text = sanitised_html.text(text_of(data["text/html"]))
+    return Block("text", text) if text else None
+
+
+# In this order: the first form that an output has is the one that its reader gets.
+FORMS: Mapping[Reader, tuple[Form, ...]] = {
+    "page": (_html, _image, _markdown, _json, _latex, _plain),
+    "markdown": (_image, _markdown, _json, _latex, _telling, _words, _plain),
+    "logbook": (
+        _passive_image, _glued_table, _markdown, _html_table, _json, _latex, _telling, _words,
+        _plain,
+    ),
+    "agent": (_pixels, _telling, _markdown, _latex, _json, _words),
+    "terminal": (_plain,),
+    "index": (_plain, _markdown),
+}  # fmt: skip
+
+
+def display_block(data: Mapping[str, Any], reader: Reader) -> Block:
+    """What a reader gets of one MIME bundle. Without any form for it: the result that it carries,
+    or its types."""
+    for form in FORMS[reader]:
+        found = form(data)
+        if found is not None:
+            return found
+    if names := list(_result_names(data)):
+        return Block("result", ", ".join(names))
+    kinds = [str(mime) for mime in data if mime != "text/plain"]
+    return Block("other", ", ".join(kinds)) if kinds else _plain(data) or Block("text")
+
+
+def carries_result(data: Mapping[str, Any]) -> bool:
+    return any(mime.startswith((QUIRE_MIME, SCRAPBOOK_PREFIX, PAPERMILL_PREFIX)) for mime in data)
+
+
+def _result_names(data: Mapping[str, Any]) -> Iterator[str]:
+    for mime, payload in data.items():
+        if mime.startswith((QUIRE_MIME, SCRAPBOOK_PREFIX)) and isinstance(payload, Mapping):
+            yield str(payload.get("name", ""))
+
+
+def output_block(output: Mapping[str, Any], reader: Reader) -> Block | None:
+    """One output of a cell; None where there is nothing to show."""
+    kind = output.get("output_type")
+    if kind == "stream":
+        name: Kind = "stderr" if output.get("name") == "stderr" else "stdout"
+        return Block(name, text_of(output.get("text", "")))
+    if kind == "error":
+        return error_block(output.get("ename", ""), output.get("evalue", ""), output)
+    data = output.get("data")
+    if not isinstance(data, Mapping):
+        return None
+    value = kind == "execute_result"
+    if (where := pointer(output)) is not None and reader == "agent":
+        return Block(
+            "elsewhere", f"{where['size']:,} bytes, kept outside the record", is_value=value
+        )
+    found = display_block(data, reader)
+    return replace(found, is_value=value, size=_size(output.get("metadata"), found.mime))
+
+
+def _size(metadata: object, mime: str) -> tuple[tuple[str, int], ...]:
+    said = metadata.get(mime) if mime and isinstance(metadata, Mapping) else None
+    if not isinstance(said, Mapping):
+        return ()
+    sizes = ((name, said.get(name)) for name in ("width", "height"))
+    return tuple((name, size) for name, size in sizes if type(size) is int and 0 < size < 10_000)
+
+
+def error_block(name: object, value: object, output: Mapping[str, Any]) -> Block:
+    lines = output.get("traceback")
+    text = "\n".join(map(str, lines)) if isinstance(lines, list | tuple) else ""
+    return Block("error", text or f"{name}: {value}")
+
+
+def cell_blocks(cell: CellRecord, reader: Reader) -> Iterator[Block]:
+    """All outputs of a cell, and the error that it ended with where none of them shows one."""
+    shown = False
+    for output in cell.outputs:
+        shown |= output.get("output_type") == "error"
+        found = output_block(output, reader)
+        if found is not None:
+            yield found
+    if cell.error is not None and not shown:
+        error = cell.error
+        yield error_block(error.name, error.value, {"traceback": error.traceback})
