@@ -21,33 +21,27 @@ QuireError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 
 class QuireError(Exception):
     """Carries a stable code, a hint with the next step, and whether trying again may help.
 
-    `calls` has commands that stand in the hint, each with the call of a tool that does the same:
-    for those that hold values, which cannot be read out of a command for certain.
+    A hint that names something to do is a `next_steps.Hint`: each view has its own words for that.
     """
 
     code = "quire"
     retryable = False
     exit_code = 2
 
-    def __init__(
-        self, message: str, *, hint: str = "", calls: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.calls = calls or {}
 
     def as_dict(self) -> dict[str, object]:
         return {
             "code": self.code,
             "message": self.message,
-            "hint": self.hint,
+            "hint": str(self.hint),
             "retryable": self.retryable,
         }
 

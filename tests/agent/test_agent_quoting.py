@@ -13,7 +13,7 @@ import pytest
 from quire.agent.call_tool import call
 from quire.agent.caller import Caller
 from quire.errors import UsageError
-from quire.render.agent_hints import error_text
+from quire.render.agent_page import error_text
 from quire.render.agent_run import Told
 from quire.text import mentioned
 from quire.workspace import Engine, Workspace

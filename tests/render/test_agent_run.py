@@ -35,7 +35,6 @@ from quire.record.session_answer import answer_of
 from quire.render.agent_results import value_text
 from quire.render.agent_run import Limits, StaleCell, tell_cells, tell_run
 from quire.render.excerpt import Whole
-from quire.render.next_steps import as_command
 from quire.text import EXPLAINED, MARK
 
 OUR_LINES = re.compile(r"^(?!\| )", re.MULTILINE)
@@ -329,9 +328,6 @@ def test_the_next_calls_mend_and_resume() -> None:
     assert 'mend the cell: notebook_edit(path="tasks/t.py", cell="c0", new_source=…)' in text
     again = 'notebook_execute(path="tasks/t.py", parameters={"region": "eu"}, resume="'
     assert f'go on from there: {again}{RUN}")' in text
-    command = tell_run(failing(), say=as_command).text
-    assert f"quire run tasks/t.py -p region eu --resume {RUN}" in command
-    assert "quire edit tasks/t.py c0 --source …" in command
     masked = tell_run(failing(parameters={"key": "[masked:KEY]"})).text
     assert "parameters=…" in masked
 

@@ -48,7 +48,7 @@ class Promoting:
 
     def cut_off(self) -> tuple[str, bool]:
         """What became of it, as far as the file says; and whether it was not written."""
-        from ..render.next_steps import Step, as_tool
+        from ..next_steps import NextStep, as_tool
         from ..text import mentioned
 
         name = mentioned(str(self.again["to"]))
@@ -58,7 +58,7 @@ class Promoting:
             said = f"{name} was written meanwhile, as it is where the clean run agreed"
         else:
             what = "is as it was: nothing was written" if now else "was not written"
-            said = f"{name} {what}\nask again: {as_tool(Step('promote', self.again))}"
+            said = f"{name} {what}\nask again: {as_tool(NextStep('promote', self.again))}"
         first = f"The host went away while it promoted session {self.again['session']}"
         return f"{first}: {said}\n", not written
 
@@ -218,6 +218,6 @@ def _no_host(why: str) -> HostError:
 
 
 def failure(error: QuireError) -> Answer:
-    from ..render.agent_hints import error_text
+    from ..render.agent_page import error_text
 
     return Answer(error_text(error), (), True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..archive.read import Found, find
 from ..engine.planning import resumable
 from ..errors import DocumentError, QuireError, UsageError
+from ..next_steps import NextStep, as_tool
 from ..record import journal
 from ..record.cell_positions import Standing, needs_the_task, standing
 from ..record.record import CellRecord, Record, Result
@@ -22,7 +23,6 @@ from ..render.agent_outputs import DISPLAYS, STREAMS, displays_of, stream_of
 from ..render.agent_results import value_text
 from ..render.agent_run import Told, tell_execution, tell_run
 from ..render.excerpt import Whole, lines_of
-from ..render.next_steps import Say, Step, as_tool
 from ..sessions.session import find as find_session
 from ..sessions.session import named
 from ..sessions.session_task import as_it_runs
@@ -45,11 +45,10 @@ def tell(
     lines: str = "",
     result: str = "",
     limits: Limits | None = None,
-    say: Say = as_tool,
 ) -> Told:
     """The run; or of it one cell, lines of one stream of a cell, or one named result."""
     found = find(workspace, run)
-    return tell_found(workspace, found, cell, stream, lines, result, limits=limits, say=say)
+    return tell_found(workspace, found, cell, stream, lines, result, limits=limits)
 
 
 def _some(names: Iterable[str]) -> str:
@@ -67,7 +66,6 @@ def tell_found(
     result: str = "",
     *,
     limits: Limits | None = None,
-    say: Say = as_tool,
 ) -> Told:
     record = found.record
     if result and result not in record.results:
@@ -78,7 +76,7 @@ def tell_found(
     if result and (stream or lines):
         if stream or cell:
             raise UsageError("a result has no cell and no stream", hint="result and lines alone")
-        return _of_result(record, record.results[result], asked_lines(lines), limits, say)
+        return _of_result(record, record.results[result], asked_lines(lines), limits)
     stands = standing(record, written(found))
     one = cell_of(record, cell, stands) if cell else None
     if stream or lines:
@@ -88,12 +86,11 @@ def tell_found(
                 hint="name the cell, by id, index or title, or the result",
             )
         wanted = asked_lines(lines) if lines else Lines(1, FIRST)
-        return _lines(found, one, stream or "stdout", wanted, limits or Limits(), say)
+        return _lines(found, one, stream or "stdout", wanted, limits or Limits())
     places = Beside(found.folder) if found.folder is not None else None
     return tell_run(
         record,
         limits=limits,
-        say=say,
         places=places,
         cell=one.id if one else "",
         notebook=found.notebook,
@@ -112,7 +109,6 @@ def tell_session_output(
     lines: str = "",
     *,
     limits: Limits | None = None,
-    say: Say = as_tool,
 ) -> Told:
     """What a cell gave out when it last ran in that session; with `stream` or `lines`, those."""
     name = named(workspace, session)
@@ -129,7 +125,7 @@ def tell_session_output(
 
     def more(lines: str) -> str:
         asked = {"session": name, "cell": cell, "stream": stream, "lines": lines}
-        return say(Step("output", asked))
+        return as_tool(NextStep("output", asked))
 
     path = places.path(one.cell, stream)
     return _of_stream(path, one.cell, stream, wanted, what, limits or Limits(), more)
@@ -243,16 +239,14 @@ def _characters(block: bytes) -> int:
 _FOLLOW = bytes(byte for byte in range(256) if byte & 0xC0 == 0x80)
 
 
-def _lines(
-    found: Found, cell: CellRecord, stream: str, wanted: Lines, limits: Limits, say: Say
-) -> Told:
+def _lines(found: Found, cell: CellRecord, stream: str, wanted: Lines, limits: Limits) -> Told:
     _check(stream)
     path = Beside(found.folder).path(cell, stream) if found.folder is not None else None
     what = f"{stream} of cell {cell.id} of run {found.record.run_id}"
 
     def more(lines: str) -> str:
         asked = {"run": found.record.run_id, "cell": cell.id, "stream": stream, "lines": lines}
-        return say(Step("show", asked))
+        return as_tool(NextStep("show", asked))
 
     return _of_stream(path, cell, stream, wanted, what, limits, more)
 
@@ -264,16 +258,16 @@ def _check(stream: str) -> None:
         )
 
 
-def _of_result(
-    record: Record, result: Result, wanted: Lines, limits: Limits | None, say: Say
-) -> Told:
+def _of_result(record: Record, result: Result, wanted: Lines, limits: Limits | None) -> Told:
     what = f"result {inline(result.name)} of run {record.run_id}"
     text = value_text(result)
     if not text:
         return Told(f"{what} has no text")
 
     def more(lines: str) -> str:
-        return say(Step("show", {"run": record.run_id, "result": result.name, "lines": lines}))
+        return as_tool(
+            NextStep("show", {"run": record.run_id, "result": result.name, "lines": lines})
+        )
 
     rows = lines_of(text)
     whole = (limits or Limits()).whole

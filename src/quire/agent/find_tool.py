@@ -9,10 +9,9 @@ from typing import Any
 
 from ..archive.read import runs
 from ..errors import UsageError
+from ..next_steps import called
 from ..record.summary import one_line, took
-from ..render.agent_hints import for_tools
 from ..render.agent_run import Told
-from ..render.next_steps import called
 from ..search.digest import digest as page_of
 from ..search.find import Hit, find
 from ..search.query import since as from_words
@@ -86,7 +85,7 @@ def search(
 
 
 def _told(found: list[str], warnings: tuple[str, ...], rest: str = "") -> Told:
-    lines = [f"warning: {inline(for_tools(warning), 400)}" for warning in warnings]
+    lines = [f"warning: {inline(warning, 400)}" for warning in warnings]
     if not found:
         return Told("\n".join([*lines, "no such run"]))
     if any(line.startswith("|") for one in found for line in one.split("\n")):

@@ -10,11 +10,10 @@ from typing import Any
 from ..authoring.create import new
 from ..authoring.edit_file import Edit, edit, stale_in_sessions
 from ..errors import DocumentError, UsageError
+from ..next_steps import NextStep, as_tool
 from ..record.summary import one_line
-from ..render.agent_hints import for_tools
 from ..render.agent_lines import Lines, asked_lines, tell_lines
 from ..render.agent_run import Told
-from ..render.next_steps import Step, as_tool
 from ..task import params
 from ..task.document import Cell, Document
 from ..task.edit import Address
@@ -56,7 +55,7 @@ def create(
     by = "a model" if made.drafted_by == "model" else "rules"
     lines = [f"created {mentioned(name)}, drafted by {by}"]
     if made.note:
-        lines.append(f"note: {plain(for_tools(made.note))}")
+        lines.append(f"note: {plain(made.note)}")
     lines += [
         f"waits for you: cell {one.index} ({one.cell_id}): {one_line(one.what)}"
         for one in made.waiting
@@ -96,7 +95,7 @@ def cell_lines(ws: Workspace, path: str, cells: str | None, wanted: Lines) -> To
 
 
 def _reading(name: str, cell: Cell, lines: str) -> str:
-    return as_tool(Step("read", {"path": name, "cells": cell.id, "lines": lines}))
+    return as_tool(NextStep("read", {"path": name, "cells": cell.id, "lines": lines}))
 
 
 def listing(ws: Workspace, caller: Caller, path: str, cells: str | None = None) -> Told:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..record.summary import one_line
-from ..render.agent_hints import for_tools
 from ..render.agent_run import Told
 from ..review.commit import commit as make
 from ..review.propose import propose
@@ -31,7 +30,7 @@ def commit(
         first = f"committed {done.commit[:10]} on {one_line(done.branch)}{new}"
         first += f", pushed to {one_line(done.pushed)}" if done.pushed else ", not pushed"
     lines = [first, *(f"  {mentioned(name)}" for name in done.paths)]
-    lines += [f"warning: {one_line(for_tools(warning))}" for warning in done.warnings]
+    lines += [f"warning: {one_line(warning)}" for warning in done.warnings]
     lines += [
         f"{found.kind}: {mentioned(name)}, cell {found.index}, line {found.line}: "
         f"{one_line(found.message)}"
@@ -73,5 +72,5 @@ def pr(
         else:
             outcome = task.ran.record.outcome
             lines.append(f"  {name}: {outcome}, {one_line(task.verdict.line)}")
-    lines += [f"warning: {one_line(for_tools(warning))}" for warning in done.warnings]
+    lines += [f"warning: {one_line(warning)}" for warning in done.warnings]
     return Told("\n".join(lines))

@@ -8,12 +8,11 @@ from typing import Any
 
 from ..engine.run_underway import Progress
 from ..errors import DocumentError, QuireError, UsageError
+from ..next_steps import Hint, NextStep, as_tool
 from ..record.events import Event, KernelReplaced
 from ..record.summary import took
-from ..render.agent_hints import for_tools
 from ..render.agent_run import StaleCell, Told, replacement, tell_cells
-from ..render.image_shrinking import Shrinker
-from ..render.next_steps import Step, as_tool
+from ..render.images import Shrinker
 from ..sessions import session as sessions
 from ..sessions.background_exec import Given
 from ..sessions.promote import Promoted
@@ -210,7 +209,7 @@ def _wait(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     latest = ws.engine.given.get(name)
     if latest is None:
         lost = f"; {live.session.why_lost}" if live.session.why_lost else ""
-        return Told(f"session {name} has nothing to wait for{plain(for_tools(lost))}")
+        return Told(f"session {name} has nothing to wait for{plain(lost)}")
     return _followed(ws, caller, live, latest, given.get("wait"))
 
 
@@ -287,7 +286,8 @@ def _promote(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
     before = ws.engine.promotions.get(name)
     if before is not None and not before.over:
         raise UsageError(
-            f"{name} is being promoted to {before.target}", hint=f"quire wait {before.run_id}"
+            f"{name} is being promoted to {before.target}",
+            hint=Hint("{}", NextStep("wait", {"run": before.run_id})),
         )
 
     def work(begun: Callable[[Any], None]) -> Promoted:
@@ -338,10 +338,10 @@ def _after_difference(ws: Workspace, going: Promotion, made: Promoted) -> list[s
     mended = {"path": ws.named(sessions.find(ws, going.name).path), "cell": ..., "new_source": ...}
     again = {"to": going.target, **({"force": True} if going.force else {})}
     steps = (
-        ("see the clean run", Step("show", {"run": made.run_id})),
-        ("mend the notebook", Step("edit", mended)),
-        ("run what is stale then", Step("exec", {**session, "cells": "stale"})),
-        ("try again", Step("promote", {**session, **again})),
+        ("see the clean run", NextStep("show", {"run": made.run_id})),
+        ("mend the notebook", NextStep("edit", mended)),
+        ("run what is stale then", NextStep("exec", {**session, "cells": "stale"})),
+        ("try again", NextStep("promote", {**session, **again})),
     )
     told = (f"  {n}. {what}: {as_tool(step)}" for n, (what, step) in enumerate(steps, 1))
     return ["next:", *told]
@@ -362,7 +362,7 @@ def _list(ws: Workspace, caller: Caller, given: dict[str, Any]) -> Told:
         state = f"{one.state}  epoch {one.epoch}  {one.ran} ran{idle}"
         lines.append(f"{one.name}  {state}  {mentioned(one.task)}")
         lines += [
-            f"  {plain(for_tools(note))}"
+            f"  {plain(note)}"
             for note in (one.warning, one.lost and f"its state is gone: {one.lost}")
             if note
         ]

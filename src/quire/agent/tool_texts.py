@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import QuireError
-from ..render.agent_hints import error_text
+from ..render.agent_page import error_text
 from ..render.agent_run import Limits, Told
 from ..workspace import Workspace
 

@@ -11,6 +11,7 @@ from ..git.housekeeping import tidy
 from ..git.objects import Commit, Entry, Objects, entries, tree
 from ..git.ref_log import CheckedOut, GitLog, Look, Step
 from ..git.repository import Repository, branch_name
+from ..next_steps import Hint, NextStep
 from .bulk_files import between, is_commit, listed, read
 from .exchange import TIMEOUT, Exchanged, Rules, exchange
 from .history import (
@@ -165,7 +166,9 @@ class GitArchive:
         tip = self._tip()
         found = self._files(tip, run_id) if tip else None
         if found is None:
-            raise RunNotFound(f"the archive has no run {run_id!r}", hint="`quire log` lists them")
+            raise RunNotFound(
+                f"the archive has no run {run_id!r}", hint=Hint("`{}` lists them", NextStep("log"))
+            )
         return found
 
     def _files(self, tip: str, run_id: str) -> dict[str, bytes] | None:

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from ..errors import RunNotFound, StorageError
 from ..files import disk, locked, sync_folder, write_atomic
+from ..next_steps import Hint, NextStep
 from ..record import journal
 from .layout import (
     DIGEST,
@@ -160,7 +161,9 @@ class FolderArchive:
 
     def files(self, run_id: str) -> dict[str, bytes]:
         if run_id not in self.ids():
-            raise RunNotFound(f"the archive has no run {run_id!r}", hint="`quire log` lists them")
+            raise RunNotFound(
+                f"the archive has no run {run_id!r}", hint=Hint("`{}` lists them", NextStep("log"))
+            )
         return self._files(run_id)
 
     def _files(self, run_id: str) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import Protocol
 
 from ..errors import AmbiguousRun, RunNotFound, UsageError
+from ..next_steps import Hint, NextStep
 
 RUNS = "runs"
 READ = ("record.json", "notebook.ipynb")  # what a search looks into
@@ -199,13 +200,18 @@ def choose(archive: Archive, name: str) -> str:
     if hits:
         some = ", ".join(hits[:4])
         raise AmbiguousRun(f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id")
-    raise RunNotFound(f"the archive has no run {name!r}", hint="`quire log` lists them")
+    raise RunNotFound(
+        f"the archive has no run {name!r}", hint=Hint("`{}` lists them", NextStep("log"))
+    )
 
 
 def _last(archive: Archive, ids: list[str]) -> str:
     """The last one somebody asked for: what a task ran belongs to that task."""
     if not ids:
-        raise RunNotFound("the archive is empty", hint="run a task: quire run notebooks/x.py")
+        raise RunNotFound(
+            "the archive is empty",
+            hint=Hint("run a task: {}", NextStep("run", {"path": "notebooks/x.py"})),
+        )
     for _, same in groupby(ids, key=lambda run_id: run_id[:17]):
         asked = [
             (started, run_id)

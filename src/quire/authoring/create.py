@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ..errors import UsageError
 from ..files import disk
+from ..next_steps import Hint, Option
 from ..task.params import Parameter, declared
 from ..task.waiting_cells import Waiting
 from ..workspace import STATE, Workspace
@@ -77,7 +78,8 @@ def new(
 
 def _taken(ws: Workspace, path: Path) -> UsageError:
     return UsageError(
-        f"{ws.named(path)} is already there", hint="describe it otherwise, or give --path"
+        f"{ws.named(path)} is already there",
+        hint=Hint("describe it otherwise, or give {}", Option("--path", "path")),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import DocumentError, StorageError, UsageError
 from ..files import write_atomic
+from ..next_steps import Hint, Option
 from ..task import edit as editing
 from ..task import formats
 from ..task.document import CellKind, Document
@@ -135,12 +136,19 @@ class _Wish:
     def check(self) -> None:
         if self.insert is not None and self.source is None:
             raise UsageError(
-                "a new cell needs a source", hint="give the text of the cell: --source"
+                "a new cell needs a source",
+                hint=Hint("give the text of the cell: {}", Option("--source", "new_source")),
             )
         if self.find is not None and self.replace is None:
-            raise UsageError("find and replace go together: replace is missing", hint="--replace")
+            raise UsageError(
+                "find and replace go together: replace is missing",
+                hint=Hint("{}", Option("--replace", "replace")),
+            )
         if self.replace is not None and self.find is None:
-            raise UsageError("find and replace go together: find is missing", hint="--find")
+            raise UsageError(
+                "find and replace go together: find is missing",
+                hint=Hint("{}", Option("--find", "find")),
+            )
         asked = {
             "deleting": self.delete,
             "moving before": self.before is not None,
@@ -153,7 +161,13 @@ class _Wish:
         wanted = [name for name, given in asked.items() if given]
         if len(wanted) != 1:
             said = f"{' and '.join(wanted)} at once" if wanted else "no edit was asked for"
-            hint = "give --source, --kind, --title or --tag, or --find and --replace, or --delete"
+            hint: str = Hint(
+                "give {}, {}, {} or {}, or {} and {}, or {}",
+                Option("--source", "new_source"),
+                *(Option(f"--{name}", name) for name in ("kind", "title")),
+                Option("--tag", "tags"),
+                *(Option(f"--{name}", name) for name in ("find", "replace", "delete")),
+            )
             raise UsageError(f"one edit at a time: {said}", hint=hint)
 
     def apply(self, task: Task) -> Edited:

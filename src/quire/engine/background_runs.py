@@ -13,6 +13,7 @@ from typing import Any
 
 from ..archive.read import Found, find
 from ..errors import HostError, UsageError
+from ..next_steps import Hint, NextStep
 from ..record import journal
 from ..record.questions import Asker, Nobody
 from ..workspace import Workspace
@@ -172,7 +173,8 @@ def cancel(ws: Workspace, name: str, timeout: float = ENDING) -> Waited:
                 hint="press Ctrl-C where it runs, or send that process SIGINT",
             )
         raise UsageError(
-            f"{run_id} is over: it ended {found.record.outcome}", hint=f"quire show {run_id}"
+            f"{run_id} is over: it ended {found.record.outcome}",
+            hint=Hint("{}", NextStep("show", {"run": run_id})),
         )
     under.cancel()
     return wait(ws, run_id, timeout)

@@ -18,10 +18,11 @@ from ..kernel.protocol import KernelSpec
 from ..logbooks import page_files
 from ..logbooks.page_files import RunLogbook
 from ..masking.secrets import Secret
+from ..next_steps import Hint, NextStep, Option
 from ..record.events import Asked
 from ..record.plan import Change, Limits, Plan, run_id
 from ..record.record import Record
-from ..render.next_steps import Step, as_command, as_tool, sayable
+from ..record.summary import sayable
 from ..task import params
 from ..task.document import Document
 from ..task.params import INJECTED_TAG
@@ -111,7 +112,10 @@ def planned(
     cancelled: Callable[[], bool],
 ) -> Planned:
     if resume is None and from_cell is not None:
-        raise UsageError("--from needs --resume", hint="name the run too: --resume last")
+        raise UsageError(
+            "where to go on from needs a run to resume",
+            hint=Hint("name the run too: {}", Option("--resume last", 'resume="last"')),
+        )
     source = read(ws, path) if again is None else again.source
     document = source.document
     kept = None if resume is None else _kept_run(ws, source.path, resume, parameters)
@@ -234,7 +238,10 @@ def _kept_run(ws: Workspace, path: Path, name: str, given: Mapping[str, Any]) ->
         had = ws.runs.read(folder)
         if had.outcome == "running":
             raise UsageError(
-                f"{run} is still running", hint=f"quire wait {run}, or quire cancel {run}"
+                f"{run} is still running",
+                hint=Hint(
+                    "{}, or {}", NextStep("wait", {"run": run}), NextStep("cancel", {"run": run})
+                ),
             )
         raise _in_full(
             f"the states of {run} are gone: it ended well, it was too long ago, or its host ended",
@@ -256,9 +263,8 @@ def _again(had: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
 def _in_full(why: str, task: str, parameters: Any) -> UsageError:
     """It cannot go on: the call that runs it from its first cell, with the values it is to have."""
     again = {"path": task, **({"parameters": parameters} if parameters else {})}
-    step = Step("run", again)
-    command = as_command(step)
-    return UsageError(why, hint=f"run the task in full: {command}", calls={command: as_tool(step)})
+    step = NextStep("run", again)
+    return UsageError(why, hint=Hint("run the task in full: {}", step))
 
 
 def _place_of(cell: str, document: Document, runs: Document) -> int:

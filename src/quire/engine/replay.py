@@ -12,6 +12,7 @@ from typing import Any
 
 from ..archive.read import Found, find
 from ..errors import RunNotFound, UsageError
+from ..next_steps import Hint, NextStep
 from ..record.compare import Comparison, compare
 from ..record.plan import Change
 from ..record.record import CHANGED, CellRecord, Record
@@ -103,7 +104,10 @@ def as_it_was(workspace: Workspace, found: Found) -> Again:
         raise UsageError(
             f"{old.run_id} cannot be replayed: the record has not the value of the parameter "
             f"{', '.join(masked)}, which held a secret and is masked",
-            hint="run the task again with the secret: quire run TASK -p NAME VALUE",
+            hint=Hint(
+                "run the task again with the secret: {}",
+                NextStep("run", {"path": ..., "parameters": ...}),
+            ),
         )
     kept = (old.plan.get("metadata") or {}).get("logbook") or {}
     document = formats.loads(text, suffix, frozenset(map(str, kept.get("kernels", ()))))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import Literal
 
 from ..archive.read import find
 from ..errors import UsageError
 from ..host.person_only import refuse_from_kernel
+from ..next_steps import Hint, NextStep
 from ..record.record import Record
 from ..task.logbook import APPROVE
 from ..workspace import Workspace
@@ -45,7 +45,9 @@ def prepare(
     if old.outcome != "paused":
         raise UsageError(
             f"{old.run_id} does not wait for anybody: it is {old.outcome}",
-            hint=f"after a failure: quire run {quote(old.task)} --resume {old.run_id}",
+            hint=Hint(
+                "after a failure: {}", NextStep("run", {"path": old.task, "resume": old.run_id})
+            ),
         )
     if not once_more:
         check(workspace, old)

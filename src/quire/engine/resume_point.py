@@ -15,6 +15,7 @@ from ..errors import UsageError
 from ..kernel.protocol import Kernel
 from ..kernel.snapshots import Snapshot
 from ..masking.secrets import Secret
+from ..next_steps import Hint, Option
 from ..record.events import CellFinished, Event, KernelDied, OutputAdded, ResultGlued
 from ..record.record import CHANGED, CellRecord, Record
 from ..task.dataflow import is_pure
@@ -151,7 +152,7 @@ def _base(
             place = _name(cells[new[same]]) if same < len(new) else "the end"
             raise UsageError(
                 f"the state before {place} is gone: {reason}",
-                hint="run the task in full: leave out --resume",
+                hint=Hint("run the task in full: leave out {}", Option("--resume", "resume")),
             )
     return 0, None
 
@@ -193,7 +194,7 @@ def catch_up(resume: Resume, cells: Sequence[Cell], kernel: Kernel) -> None:
             if died or (failed and "raises-exception" not in cell.tags):
                 raise UsageError(
                     f"cell {cell.id} did not run again as it had",
-                    hint="run the task in full: leave out --resume",
+                    hint=Hint("run the task in full: leave out {}", Option("--resume", "resume")),
                 )
 
 

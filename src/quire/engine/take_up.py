@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..archive.read import TakenUpBy, taken_up
 from ..errors import UsageError
+from ..next_steps import Hint, NextStep
 from ..record.record import Record
 from ..workspace import Workspace
 
@@ -13,25 +14,26 @@ def check(ws: Workspace, paused: Record) -> None:
     taken = taken_up(ws, paused)
     if taken is None:
         return
-    told, hint = _standing(taken, paused.task)
+    told, template, steps = _standing(taken, paused.task)
     raise UsageError(
         f"{paused.run_id} was taken up by {taken.run_id}, which {told}",
-        hint=f"{hint}; to run it twice: quire resume {paused.run_id} --again",
+        hint=Hint(f"{template}; to run it twice: quire resume {paused.run_id} --again", *steps),
     )
 
 
-def _standing(taken: TakenUpBy, task: str) -> tuple[str, str]:
+def _standing(taken: TakenUpBy, task: str) -> tuple[str, str, tuple[NextStep, ...]]:
     by = taken.run_id
     if taken.outcome == "paused":
-        return "waits for a person in its turn", f"quire resume {by}"
+        return "waits for a person in its turn", f"quire resume {by}", ()
     if taken.outcome == "running":
-        return "is still running", f"quire wait {by}"
+        return "is still running", "{}", (NextStep("wait", {"run": by}),)
     if not taken.outcome:
-        return "has no record here any more", "what it ran is not known"
+        return "has no record here any more", "what it ran is not known", ()
     if taken.outcome == "ok":
-        return "ended ok", f"quire show {by}"
+        return "ended ok", "{}", (NextStep("show", {"run": by}),)
     said = taken.outcome.replace("_", " ")
-    return f"ended {said}", f"quire show {by}, or once mended: quire run {task} --resume {by}"
+    steps = NextStep("show", {"run": by}), NextStep("run", {"path": task, "resume": by})
+    return f"ended {said}", "{}, or once mended: {}", steps
 
 
 def claim(ws: Workspace, taker: str, paused: Record | None, *, once_more: bool) -> None:

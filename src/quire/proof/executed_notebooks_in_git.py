@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 
 from ..ci.gate_report import TaskRun
 from ..errors import QuireError
 from ..git import commit_files
 from ..git.objects import Objects
 from ..git.repository import Repository
+from ..next_steps import Hint, NextStep
 from ..record.finding import Finding
 from ..record.summary import one_line
 from ..review import notebook_pairs
@@ -53,7 +53,9 @@ def disagreeing_pairs(ws: Workspace) -> Iterator[TaskRun]:
                 "it stands beside its .py",
                 error=one_line(wrong),
                 error_type="PairDiffers",
-                hint=f"{taking(shown)}; then commit both: quire commit {quote(shown)}",
+                hint=Hint(
+                    "{}; then commit both: {}", taking(shown), NextStep("commit", {"path": shown})
+                ),
             )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from .. import __version__
 from ..archive.layout import Archive, Link
 from ..errors import QuireError, RunNotFound, UsageError
+from ..next_steps import Hint, NextStep
 from ..record.finding import Finding
 from ..record.record_files import RECORD
 from ..record.run_folders import RunFolder
@@ -177,7 +178,7 @@ def verify_all(ws: Workspace, *, trust: Trust | None = None) -> Summary:
 def _nothing(ws: Workspace) -> UsageError:
     """No run, and no trace of one: that verifies nothing."""
     remote = ws.repository.remote(ws.config.archive.remote) if ws.repository is not None else None
-    hint = "run a task first: quire run notebooks/x.py"
+    hint: str = Hint("run a task first: {}", NextStep("run", {"path": "notebooks/x.py"}))
     if remote is not None:
         branch = ws.config.archive.branch
         hint += f"; to have the archive of {remote}: git fetch {remote} {branch}:{branch}"
@@ -245,7 +246,7 @@ def _archived(ws: Workspace, name: str) -> tuple[str, Archive]:
     if not known and local.run_id not in archive.ids():
         raise UsageError(
             f"the run {local.run_id} is not archived: there is nothing to verify it by",
-            hint="quire log lists the runs that are",
+            hint=Hint("{} lists the runs that are", NextStep("log")),
         )
     return local.run_id, archive
 

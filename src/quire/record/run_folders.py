@@ -28,6 +28,7 @@ from typing import Any, BinaryIO
 
 from ..errors import AmbiguousRun, RunNotFound, StorageError
 from ..files import disk, locked, write_atomic
+from ..next_steps import Hint, NextStep
 from . import journal
 from .events import RunFinished
 from .executed_notebook import dumps, notebook
@@ -246,11 +247,16 @@ class RunStore:
             raise AmbiguousRun(
                 f"{name!r} fits {len(hits)} runs: {some}", hint="give more of the id"
             )
-        raise RunNotFound(f"there is no run {name!r}", hint="`quire runs` lists them")
+        raise RunNotFound(
+            f"there is no run {name!r}", hint=Hint("`{}` lists them", NextStep("runs"))
+        )
 
     def _newest(self, ids: list[str]) -> str:
         if not ids:
-            raise RunNotFound("no task has run here yet", hint="run one: quire run notebooks/x.py")
+            raise RunNotFound(
+                "no task has run here yet",
+                hint=Hint("run one: {}", NextStep("run", {"path": "notebooks/x.py"})),
+            )
         # What a task ran belongs to that task: the last run is the last one somebody asked for.
         return next((i for i in ids if not self.summary(i)["parent"]), ids[0])
 

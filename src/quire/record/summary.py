@@ -110,3 +110,10 @@ def failure(record: Record) -> tuple[CellRecord | None, str]:
     cell = next((c for c in record.cells if c.id == error.cell), None)
     said = one_line(f"{error.name}: {error.value}" if error.value else error.name)
     return cell, said if len(said) <= 500 else f"{said[:500]} …"
+
+
+def sayable(parameters: Mapping[str, Any]) -> Any:
+    """To be given again as they were; `...` where that is not known or long."""
+    text = brief_json(dict(parameters))
+    unknown = "[masked:" in text or len(text) > VALUE_LIMIT
+    return ... if unknown else dict(parameters)

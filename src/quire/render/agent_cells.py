@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from ..next_steps import NextStep, as_tool
 from ..record.record import CellRecord
 from ..text import CUT, cleaned
 from .agent_outputs import (
@@ -20,8 +21,7 @@ from .agent_outputs import (
 )
 from .agent_page import Page
 from .excerpt import Excerpt, Whole
-from .image_shrinking import Shrunk, shrink
-from .next_steps import Doing, Say, Step
+from .images import Shrunk, shrink
 
 SHORT = 200  # characters that may be said again
 
@@ -69,7 +69,6 @@ class Teller:
         self,
         page: Page,
         limits: Limits,
-        say: Say,
         asking: Mapping[str, Any],
         places: Places | None,
         named: Callable[[CellRecord], str] = lambda cell: cell.id,
@@ -77,7 +76,6 @@ class Teller:
     ) -> None:
         self.page = page
         self.limits = limits
-        self.say = say
         self._asking = asking
         self._places = places
         self._named = named
@@ -92,8 +90,8 @@ class Teller:
 
     def asking(self, **more: Any) -> str:
         """The call that shows more of it."""
-        do: Doing = "output" if "session" in self._asking else "show"
-        return self.say(Step(do, {**self._asking, **more}))
+        do = "output" if "session" in self._asking else "show"
+        return as_tool(NextStep(do, {**self._asking, **more}))
 
     def some(self, cells: Sequence[CellRecord]) -> Iterator[CellRecord]:
         """All, or those at both ends."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..text import MARK, cleaned, shortened_line
+from ..errors import QuireError
+from ..next_steps import Hint
+from ..text import MARK, cleaned, plain, quoted, shortened_line
 from .excerpt import Excerpt, Whole, excerpt_around, excerpt_of, lines_of
 
 NOTICE = 300  # characters kept free for saying what is missing
@@ -101,3 +103,18 @@ def _cut(text: str, limit: int) -> str:
         return LAST_WORD[: max(0, limit)]
     head = text[: limit - len(LAST_WORD) - 1].rpartition("\n")[0]
     return f"{head}\n{LAST_WORD}" if head else LAST_WORD
+
+
+def error_text(problem: QuireError) -> str:
+    """What could not be done, as an agent is told."""
+    hint = problem.hint.for_tools() if isinstance(problem.hint, Hint) else problem.hint
+    said = f"\nhint: {_first_line_ours(hint)}" if hint else ""
+    again = "\nTrying again may help." if problem.retryable else ""
+    return f"error ({problem.code}): {_first_line_ours(problem.message)}{said}{again}"
+
+
+def _first_line_ours(text: str) -> str:
+    """Below the first line of a message stands what a notebook holds."""
+    first, _, rest = text.partition("\n")
+    first = " ".join(plain(first).splitlines())
+    return f"{first}\n{quoted(rest)}" if rest else first

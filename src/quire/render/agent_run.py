@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..next_steps import NextStep, as_command, as_tool
 from ..record import summary
 from ..record.cell_positions import Standing, standing
 from ..record.events import KernelReplaced, ToolCalled
@@ -17,11 +18,9 @@ from ..record.session_answer import Answer, Answered
 from ..text import EXPLAINED, inline
 from .agent_cells import Limits, Picture, Places, Shrink, Teller
 from .agent_failure import MESSAGE, Ran, tell_failure
-from .agent_hints import for_tools
 from .agent_page import Page
 from .agent_results import as_shown, tell_result, tell_results
-from .image_shrinking import shrink
-from .next_steps import Say, Step, as_command, as_tool, sayable
+from .images import shrink
 
 __all__ = ["Limits", "Picture", "StaleCell", "Told", "replacement", "tell_cells", "tell_run"]
 
@@ -49,7 +48,6 @@ def tell_run(
     record: Record,
     *,
     limits: Limits | None = None,
-    say: Say = as_tool,
     places: Places | None = None,
     cell: str = "",
     notebook: str = "",
@@ -69,8 +67,8 @@ def tell_run(
         limits = limits.for_one_cell()
     page = Page()
     asking = {"run": record.run_id, **({"result": result} if result else {})}
-    teller = Teller(page, limits, say, asking, places)
-    _head(page, record, notebook, say)
+    teller = Teller(page, limits, asking, places)
+    _head(page, record, notebook)
     page.say(EXPLAINED)
     if result:
         one = record.results[result]
@@ -93,14 +91,14 @@ def tell_run(
         if record.outcome != "failed" and record.reason:
             page.say("why it ended:")
             page.quote(record.reason, 2_000)
-        _next(page, _after_run(record, bad, stands, resumable), say)
+        _next(page, _after_run(record, bad, stands, resumable))
         teller.outputs(bad)
     elif record.outcome == "paused" and not cell:
-        _waiting(page, record, stands, say, taken_up)
+        _waiting(page, record, stands, taken_up)
     elif record.error is not None and not cell:
         page.say("why it ended:")
         page.quote(f"{record.error.name}: {record.error.value}", 2_000)
-        _next(page, _after_run(record, None, stands, resumable), say)
+        _next(page, _after_run(record, None, stands, resumable))
     others = [
         one for one in record.cells if one is not bad and _speaks(one) and cell in ("", one.id)
     ]
@@ -112,7 +110,7 @@ def tell_run(
     return Told(page.text(limits.whole), teller.pictures, record.outcome in STOPPED)
 
 
-def _head(page: Page, record: Record, notebook: str, say: Say) -> None:
+def _head(page: Page, record: Record, notebook: str) -> None:
     took = f" in {summary.took(record.duration)}" if record.duration is not None else ""
     what = f"run {_name(record.run_id)} of {inline(record.task)}"
     page.say(f"{summary.worded(record.outcome)}{took}: {what}")
@@ -124,7 +122,7 @@ def _head(page: Page, record: Record, notebook: str, say: Say) -> None:
     if record.recovered:
         page.say(RECOVERED)
     if record.outcome == "running":
-        page.say(f"it goes on; wait for it: {say(Step('wait', {'run': record.run_id}))}")
+        page.say(f"it goes on; wait for it: {as_tool(NextStep('wait', {'run': record.run_id}))}")
     if record.plan.get("logbook"):
         page.say(f"record for people: {inline(str(record.plan['logbook']), 500)}")
     if notebook:
@@ -138,7 +136,7 @@ def _name(run_id: str) -> str:
 
 def _about(record: Record) -> Iterator[str]:
     for text in record.warnings[:MOST_NOTES]:
-        yield f"warning: {inline(for_tools(text), 400)}"
+        yield f"warning: {inline(text, 400)}"
     changes = [
         (cell.id, cell.metadata[CHANGED])
         for cell in record.cells
@@ -210,25 +208,25 @@ def _ran(cells: Iterable[CellRecord], stands: Mapping[str, Standing]) -> dict[in
     }
 
 
-def _next(page: Page, steps: Iterable[tuple[str, Step]], say: Say) -> None:
+def _next(page: Page, steps: Iterable[tuple[str, NextStep]]) -> None:
     found = list(steps)
     if found:
         page.say("next:")
     for number, (what, step) in enumerate(found, 1):
-        page.say(f"  {number}. {what}: {say(step)}")
+        page.say(f"  {number}. {what}: {as_tool(step)}")
 
 
 def _after_run(
     record: Record, bad: CellRecord | None, stands: Mapping[str, Standing], resumable: bool
-) -> Iterator[tuple[str, Step]]:
+) -> Iterator[tuple[str, NextStep]]:
     """The calls that mend it and go on."""
     again: dict[str, Any] = {"path": record.task}
     if record.parameters:
-        again["parameters"] = sayable(record.parameters)
+        again["parameters"] = summary.sayable(record.parameters)
     if changes := _changes(record, bad):
         again["changes"] = changes
     if bad is None:
-        yield "run it again", Step("run", again)
+        yield "run it again", NextStep("run", again)
         return
     # The states of a run that somebody called off are not kept.
     resumable = (
@@ -239,7 +237,7 @@ def _after_run(
     mends_itself = CHANGED in bad.metadata  # by what it is given, not by the task
     if record.outcome == "failed" and not mends_itself and bad.id in stands:
         arguments = {"path": record.task, "cell": stands[bad.id].id, "new_source": ...}
-        yield "mend the cell", Step("edit", arguments)
+        yield "mend the cell", NextStep("edit", arguments)
     if resumable:
         again["resume"] = record.run_id
     if record.outcome == "timed_out":
@@ -248,7 +246,7 @@ def _after_run(
     what = "go on from there" if resumable else "run it again from the top"
     if mends_itself:
         what = f"give other code for this step, and {what}"
-    yield what, Step("run", again)
+    yield what, NextStep("run", again)
 
 
 def _changes(record: Record, bad: CellRecord | None) -> list[dict[str, Any]]:
@@ -264,25 +262,23 @@ def _changes(record: Record, bad: CellRecord | None) -> list[dict[str, Any]]:
     return out
 
 
-def _waiting(
-    page: Page, record: Record, stands: Mapping[str, Standing], say: Say, taken_up: str
-) -> None:
+def _waiting(page: Page, record: Record, stands: Mapping[str, Standing], taken_up: str) -> None:
     """Which cell it stands before, and that only a person's word takes it up."""
     if taken_up:
-        goes_on = say(Step("show", {"run": taken_up}))
+        goes_on = as_tool(NextStep("show", {"run": taken_up}))
         page.say(f"it waited for a person's approval, and {_name(taken_up)} took it up: {goes_on}")
         return
     page.say("it is not finished: a step waits for a person's approval")
     if record.reason:
-        page.say(f"why it stopped: {inline(for_tools(record.reason), 300)}")
+        page.say(f"why it stopped: {inline(record.reason, 300)}")
     waits = next(
         (one for one in record.cells if one.kind == "code" and one.status == "not run"), None
     )
     if waits is not None:
         page.say(_line_of(waits, stands))
         page.quote(waits.source, 2_000)
-    again = Step("resume", {"path": record.task, "resume": record.run_id})
-    _next(page, [("have the person at this client asked again, if it can ask", again)], say)
+    again = NextStep("resume", {"path": record.task, "resume": record.run_id})
+    _next(page, [("have the person at this client asked again, if it can ask", again)])
     page.say(f"or a person says so in a shell: {as_command(again)}")
 
 
@@ -294,7 +290,6 @@ def tell_cells(
     epoch: int,
     stale: Sequence[StaleCell] = (),
     limits: Limits | None = None,
-    say: Say = as_tool,
     places: Places | None = None,
     running: bool = False,
     no_way_back: str = "",
@@ -313,7 +308,7 @@ def tell_cells(
         # Not by its id: it may run again, and give out something else.
         return f"#{by_id[id(cell)].order}"
 
-    teller = Teller(page, limits, say, {"session": session}, places, named, shrink)
+    teller = Teller(page, limits, {"session": session}, places, named, shrink)
     if answer.replaced is not None:
         page.say(replacement(answer.replaced))
     bad = answer.failed
@@ -327,7 +322,7 @@ def tell_cells(
     page.say(EXPLAINED)
     tell_results(page, {one.name: one for one in answer.results}, None, limits)
     for text in answer.warnings[:MOST_NOTES]:
-        page.say(f"warning: {inline(for_tools(text), 400)}")
+        page.say(f"warning: {inline(text, 400)}")
     ran_at = {
         one.cell.execution_count: Ran(f"{one.index} ({one.cell.id})", one.cell.source)
         for one in answer.cells
@@ -339,9 +334,9 @@ def tell_cells(
         if answer.died is not None:
             page.say(f"the kernel died: {inline(answer.died.reason, 500)}; its state is gone")
         if no_way_back:
-            page.say(f"what it did cannot be undone: {inline(for_tools(no_way_back), 300)}")
+            page.say(f"what it did cannot be undone: {inline(no_way_back, 300)}")
         died = answer.died is not None
-        _next(page, _after_cell(session, task, bad, died=died, undo=not no_way_back), say)
+        _next(page, _after_cell(session, task, bad, died=died, undo=not no_way_back))
         teller.outputs(bad.cell)
     others = [one.cell for one in answer.cells if one is not bad]
     for cell in teller.some([one for one in others if one.outputs]):
@@ -361,7 +356,7 @@ def replacement(event: KernelReplaced) -> str:
         return f"a fresh kernel (epoch {event.epoch}), in which ran again what had run before"
     return (
         f"THE KERNEL WAS REPLACED (epoch {event.epoch}): what ran before is gone. "
-        f"Why: {inline(for_tools(event.reason), 300)}"
+        f"Why: {inline(event.reason, 300)}"
     )
 
 
@@ -390,7 +385,7 @@ def tell_execution(
     limits = (limits or Limits()).for_one_cell()
     page = Page()
     number = f"#{one.order}"
-    teller = Teller(page, limits, as_tool, {"session": session}, places, lambda _: number)
+    teller = Teller(page, limits, {"session": session}, places, lambda _: number)
     page.say(f"{_cell_line(one.cell, one.index)}; {number} in session {inline(session)}")
     page.say(EXPLAINED)
     if one.cell.status in STOPPED:
@@ -405,20 +400,20 @@ def tell_execution(
 
 def _after_cell(
     session: str, task: str, bad: Answered, *, died: bool, undo: bool
-) -> Iterator[tuple[str, Step]]:
+) -> Iterator[tuple[str, NextStep]]:
     cell = f"#{bad.order}" if bad.index is None else bad.cell.id
     if undo:
         back = "go back to before it" if died else "undo what it did"
-        yield back, Step("rewind", {"session": session, "cell": cell})
+        yield back, NextStep("rewind", {"session": session, "cell": cell})
     elif died:
-        again = Step("restore", {"session": session})
+        again = NextStep("restore", {"session": session})
         yield "run again what had run before", again
-        yield "or begin with an empty kernel", Step("restart", {"session": session})
+        yield "or begin with an empty kernel", NextStep("restart", {"session": session})
         return
     if bad.index is None:
         return
-    yield "mend the cell", Step("edit", {"path": task, "cell": bad.cell.id, "new_source": ...})
-    yield "go on from there", Step("exec", {"session": session, "cells": f"{bad.index}-"})
+    yield "mend the cell", NextStep("edit", {"path": task, "cell": bad.cell.id, "new_source": ...})
+    yield "go on from there", NextStep("exec", {"session": session, "cells": f"{bad.index}-"})
 
 
 def _stale(page: Page, stale: Sequence[StaleCell]) -> None:

@@ -16,6 +16,7 @@ from ..git import commit_files
 from ..git.commit_files import Change, Draft
 from ..git.filters import strip
 from ..git.repository import Repository, branch_name
+from ..next_steps import Hint, NextStep
 from ..task import formats, percent, sync
 from ..task.lint import Finding, lint
 from ..task.sync import Step
@@ -247,8 +248,11 @@ def _went(ws: Workspace, repository: Repository, path: str | Path) -> list[Remov
     if is_there and went:
         raise UsageError(
             f"{path} is there but its {py.name} is gone",
-            hint=f"to remove the task: quire commit {quote(ws.named(py))}; "
-            f"to bring it back: quire sync {quote(ws.named(full))}",
+            hint=Hint(
+                "to remove the task: {}; to bring it back: quire sync {}",
+                NextStep("commit", {"path": ws.named(py)}),
+                quote(ws.named(full)),
+            ),
         )
     if not is_there and not went:
         if os.path.lexists(py) and _has(repository, _name(repository, nb)):
@@ -330,7 +334,7 @@ def _broken(ws: Workspace, path: Path, text: str, finding: Finding) -> DocumentE
         where = f"line {_line(text, finding)}"
     return DocumentError(
         f"{ws.named(path)}, {where}: {plain(finding.message)}",
-        hint="mend it first; `quire commit` takes only what Python can read",
+        hint=Hint("mend it first; `{}` takes only what Python can read", NextStep("commit")),
     )
 
 

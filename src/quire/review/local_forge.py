@@ -17,6 +17,7 @@ from ..errors import ForgeError, GitError, UsageError
 from ..git.objects import Objects, entries
 from ..git.ref_log import GitLog, Look, Step
 from ..git.repository import Repository, branch_name
+from ..next_steps import Hint, NextStep
 from .branch_merge import land, land_there, upstream
 from .proposal_events import (
     EVENTS,
@@ -144,7 +145,10 @@ class LocalForge:
         if not there:
             raise ForgeError(
                 f"no open proposal has the commit {commit[:12]}",
-                hint="without a server a check is kept with a proposal: quire propose first",
+                hint=Hint(
+                    "without a server a check is kept with a proposal: {} first",
+                    NextStep("propose"),
+                ),
             )
         for proposal in there:
             self._append(proposal.number, self._kept(proposal.number), "check", said)
@@ -321,7 +325,10 @@ class LocalForge:
             raise ForgeError(
                 f"proposal {found.number} is of {found.head[:12]}, and {found.branch} of {remote} "
                 f"was rewritten since: it is at {tip[:12]}",
-                hint=f"whoever rewrote it proposes it again: quire propose --branch {found.branch}",
+                hint=Hint(
+                    "whoever rewrote it proposes it again: {}",
+                    NextStep("propose", {"branch": found.branch}),
+                ),
             )
 
     def _openable(self, branch: str, base: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from ..errors import ForgeError, UsageError
+from ..next_steps import Hint, NextStep
 from .protocol import Comment, Proposal, Verdict
 
 TITLE = 255  # the least that the forges take
@@ -84,7 +85,7 @@ def requesting(comments: Iterable[Comment]) -> list[str]:
 def nothing_to_propose(branch: str, base: str) -> ForgeError:
     return ForgeError(
         f"there is nothing to propose: {branch} has no commit that {base} has not",
-        hint=f"commit something on a branch other than {base} first: quire commit",
+        hint=Hint("commit something on a branch other than {} first: {}", base, NextStep("commit")),
     )
 
 
@@ -93,12 +94,12 @@ def must_be_open(proposal: Proposal, deed: str) -> None:
         raise ForgeError(
             f"proposal {proposal.number} cannot be {deed}: it is merged already, as "
             f"{(proposal.merged or '')[:12]}",
-            hint="open another one for what is still to change: quire propose",
+            hint=Hint("open another one for what is still to change: {}", NextStep("propose")),
         )
     if proposal.state == "closed":
         raise ForgeError(
             f"proposal {proposal.number} cannot be {deed}: it is closed",
-            hint="open another one from the same branch: quire propose",
+            hint=Hint("open another one from the same branch: {}", NextStep("propose")),
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Any
 
 from ..archive.branch import GitArchive
 from ..errors import QuireError, UsageError
 from ..git.repository import Repository, branch_name
+from ..next_steps import Hint, NextStep, Option
 from ..proof.keys import trust_of
 from ..proof.verify import Verdict, verify_run
 from ..record.record_files import NOTEBOOK
@@ -142,10 +142,17 @@ def _is_said(shown: Sequence[Shown], *, draft: bool) -> None:
             for task in waits
         )
         raise UsageError(
-            told, hint="write and commit them, or say that it is unfinished: quire propose --draft"
+            told,
+            hint=Hint(
+                "write and commit them, or say that it is unfinished: {}",
+                NextStep("propose", {"draft": True}),
+            ),
         )
     if draft and not waits:
-        raise UsageError("no cell of the change waits: it is no draft", hint="leave out --draft")
+        raise UsageError(
+            "no cell of the change waits: it is no draft",
+            hint=Hint("leave out {}", Option("--draft", "draft")),
+        )
 
 
 def _titled(title: str, *, draft: bool) -> str:
@@ -172,18 +179,24 @@ def _change(
     name = repository.branch() if branch is None else branch_name(branch)
     if name is None:
         raise UsageError(
-            "the current commit is on no branch", hint="git switch -c NAME, or name one: --branch"
+            "the current commit is on no branch",
+            hint=Hint("git switch -c NAME, or name one: {}", Option("--branch", "branch")),
         )
     target = branch_name(base) if base is not None else branches.main_branch(ws, repository)
     if target is None:
         raise UsageError(
             "there is no telling which branch is the main one",
-            hint='name it: --base, or base = "…" under [tool.quire.forge]',
+            hint=Hint(
+                'name it: {}, or base = "…" under [tool.quire.forge]', Option("--base", "base")
+            ),
         )
     if name == target:
         raise UsageError(
             f"{name} is what proposals go to",
-            hint='quire commit notebooks/x.py -m "…" makes a branch',
+            hint=Hint(
+                "{} makes a branch",
+                NextStep("commit", {"path": "notebooks/x.py", "message": ...}),
+            ),
         )
     if ws.config.archive.branch in (name, target):
         raise UsageError(
@@ -197,7 +210,7 @@ def _change(
     if not change.files and not change.others:
         raise UsageError(
             f"{name} changes nothing that {target} does not have",
-            hint=f"commit something on {name} first: quire commit",
+            hint=Hint("commit something on {} first: {}", name, NextStep("commit")),
         )
     return name, target, change
 
@@ -233,12 +246,12 @@ def _given(ws: Workspace, repository: Repository, change: Difference, run: str) 
     if data is None:
         raise UsageError(
             f"the run {ran.run_id} is of {ran.record.task}, which is not on the branch",
-            hint="commit it first: quire commit",
+            hint=Hint("commit it first: {}", NextStep("commit")),
         )
     if not change_set.ran_text(ran.files, data):
         raise UsageError(
             f"the run {ran.run_id} ran another version of {ran.record.task}",
-            hint=f"run what is on the branch: quire run {quote(ran.record.task)}",
+            hint=Hint("run what is on the branch: {}", NextStep("run", {"path": ran.record.task})),
         )
     return File(path, repository.blob(change.since, path), data), ran
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ..errors import QuireError
 from ..record.events import CellSubmitted, Event
 from ..record.session_answer import Answer, AnswerFold
-from ..render.image_shrinking import Shrinker
+from ..render.images import Shrinker
 
 
 class Given:

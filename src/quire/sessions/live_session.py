@@ -19,6 +19,7 @@ from ..engine.run_cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 from ..engine.saved_states import NO_SNAPSHOTS, NOT_THERE, Budget, Mark, Marks
 from ..errors import KernelError, UsageError
 from ..kernel.protocol import Kernel
+from ..next_steps import Hint, NextStep
 from ..record.events import (
     CellError,
     CellFinished,
@@ -122,7 +123,9 @@ class Session:
         if not self._busy.acquire(blocking=False):
             raise UsageError(
                 f"the session {self.name} is running a cell",
-                hint=f"wait for it, or stop it: quire session interrupt {self.name}",
+                hint=Hint(
+                    "wait for it, or stop it: {}", NextStep("interrupt", {"session": self.name})
+                ),
             )
         self.used = time.monotonic()
 
@@ -314,11 +317,13 @@ class Session:
 
     def gone(self) -> UsageError:
         back = self.way_back()
-        one_can = f"quire rewind {self.name} '#{back}' goes back to before #{back} ran, and "
+        hint, steps = "{} runs again what it had run", [NextStep("restore", {"session": self.name})]
+        if back:
+            hint = f"{{}} goes back to before #{back} ran, and {hint}"
+            steps.insert(0, NextStep("rewind", {"session": self.name, "cell": f"#{back}"}))
         return UsageError(
             f"the kernel's state is gone: {self.why_lost} (epoch {self.epoch})",
-            hint=f"{one_can if back else ''}"
-            f"quire session restore {self.name} runs again what it had run",
+            hint=Hint(hint, *steps),
         )
 
     def cull(self, reason: str) -> None:

@@ -11,6 +11,7 @@ from ..engine.run import NotebookExecutor
 from ..engine.run_cell import Cancel
 from ..errors import UsageError
 from ..files import write_atomic
+from ..next_steps import Hint, Option
 from ..record.plan import jsonable
 from ..record.record import CellRecord, Record
 from ..task import formats, params
@@ -55,7 +56,10 @@ def promote(
         )
     same = path.exists() and path.samefile(source.path)
     if path.exists() and not force and not same:
-        raise UsageError(f"{target} is already there", hint="choose another name, or use --force")
+        raise UsageError(
+            f"{target} is already there",
+            hint=Hint("choose another name, or use {}", Option("--force", "force")),
+        )
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent}", hint="make it first")
     execution = NotebookExecutor(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..engine.run_cell import Cancel
 from ..errors import UsageError
+from ..next_steps import Hint, NextStep
 from ..record.events import Event
 from ..task.document import Cell
 from ..workspace import Workspace
@@ -26,7 +27,7 @@ def restore(workspace: Workspace, name: str, cancel: Cancel) -> Iterator[Event]:
     if not lost:
         raise UsageError(
             f"the session {session.name} has run nothing that could be restored",
-            hint="use `quire exec`",
+            hint=Hint("use `{}`", NextStep("exec")),
         )
     present = {cell.id: cell for cell in as_it_runs(workspace, live).cells}
     live.others.update({one.cell.cell: one.cell.kernel for one in lost if one.cell.kernel})

@@ -33,6 +33,7 @@ from ..errors import DocumentError, HostError, QuireError, UsageError
 from ..kernel.engine_calls import Line
 from ..kernel.protocol import Kernel, KernelSpec
 from ..masking.secrets import Secret
+from ..next_steps import Hint, NextStep
 from ..record.events import Event, KernelReplaced, Rewound, SessionClosed, SessionOpened
 from ..record.plan import jsonable
 from ..record.questions import Asker
@@ -209,7 +210,11 @@ def named(workspace: Workspace, name: str) -> str:
         )
     raise UsageError(
         f"there is no session {name!r}",
-        hint=f"open one with `quire session open TASK`; open: {', '.join(known) or 'none'}",
+        hint=Hint(
+            "open one with `{}`; open: {}",
+            NextStep("open", {"path": ...}),
+            ", ".join(known) or "none",
+        ),
     )
 
 
@@ -320,7 +325,10 @@ def execute(
     live = find(workspace, name)
     approval: Asking | None = None
     if (what is None) == (code is None):
-        raise UsageError("say which cells to run, or give --code", hint="quire exec NAME 3-7")
+        raise UsageError(
+            "say which cells to run, or give code",
+            hint=Hint("{}", NextStep("exec", {"session": ..., "cells": "3-7"})),
+        )
     if code is not None:
         (loose,) = identified([Cell("code", code, title="code")])
         chosen: list[tuple[Cell, int | None]] = [(loose, None)]

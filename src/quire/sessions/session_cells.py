@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DocumentError, UsageError
+from ..next_steps import Hint, NextStep
 from ..task import params
 from ..task.document import Cell, Document
 from ..task.stale import Ran, stale
@@ -126,7 +127,7 @@ def order_of(
     if _executions_of(document, lost, target):
         raise UsageError(
             f"cell {target} ran in a kernel that was lost, with the state before it",
-            hint=f"quire session restore {session} runs again what it had run",
+            hint=Hint("{} runs again what it had run", NextStep("restore", {"session": session})),
         )
     raise UsageError(
         f"cell {target} has not run in this session: the kernel is as it was before it",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..files import disk
+from ..next_steps import Hint, NextStep
 from ..record import journal
 from ..record.events import Event, SessionOpened
 from ..record.journal import Journal
@@ -77,7 +78,9 @@ class SessionStore:
     def read(self, name: str) -> SessionState:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return fold_session(journal.read(self.folder(name).events, without=GIVEN_OUT))
-        raise UsageError(f"there is no session {name!r}", hint="`quire session list` lists them")
+        raise UsageError(
+            f"there is no session {name!r}", hint=Hint("`{}` lists them", NextStep("list"))
+        )
 
     def states(self, names: Iterable[str] | None = None) -> Iterator[SessionState]:
         for name in self.names() if names is None else names:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..errors import DocumentError
+from ..next_steps import Hint, NextStep
 from . import formats, percent
 from .document import Cell, CellKind, Document, identified
 
@@ -245,7 +246,8 @@ def find(doc: Document, address: Address, expect: str | None = None) -> int:
         at = doc.find(address)
     except DocumentError as error:
         if not doc.cells:
-            hint = "put in the first one: quire edit PATH 0 --before --source …"
+            first = {"path": ..., "cell": "0", "insert": "before", "new_source": ...}
+            hint: str = Hint("put in the first one: {}", NextStep("edit", first))
             raise DocumentError(error.message, hint=hint) from None
         if not _looks_like_id(address):
             raise DocumentError(f"{error.message}\n{_listing(doc)}", hint=error.hint) from None

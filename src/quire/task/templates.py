@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from shlex import quote
 
 from ..errors import ConfigError, DocumentError
+from ..next_steps import Hint, NextStep
 from ..workspace import Workspace
 from .formats import LOGBOOK
 
@@ -38,7 +38,7 @@ def find(ws: Workspace, name: str) -> Path | None:
         listed = " and ".join(ws.named(path) for path in hits)
         raise DocumentError(
             f"{len(hits)} templates are called {name}: {listed}",
-            hint=f"give the path: quire run {quote(ws.named(hits[0]))}",
+            hint=Hint("give the path: {}", NextStep("run", {"path": ws.named(hits[0])})),
         )
     return hits[0] if hits else None
 
