@@ -98,6 +98,10 @@ def test_tracebacks_name_the_line_and_the_cause(kernel: Kernel) -> None:
     assert "KeyError" in text
     assert "direct cause" in text
     assert "inner" in text
+    said, count = ran.end.error.frames, ran.end.execution_count
+    lines = [(one["line"], one["count"]) for one in said if "line" in one]
+    assert lines == [(4, count), (2, count), (6, count)]
+    assert [one["how"] for one in said if "how" in one] == ["cause", "chain", "error"]
 
 
 def test_an_exception_that_cannot_be_shown(kernel: Kernel) -> None:

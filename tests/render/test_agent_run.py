@@ -272,13 +272,16 @@ def test_a_long_display_that_was_glued_is_read_by_its_lines() -> None:
     assert value_text(record.results["shown"]).split("\n")[int(found[1]) - 1] not in alone
 
 
-IPYTHON = (
-    "-----------------------------------------------------------------",
-    "ZeroDivisionError                         Traceback (most recent call last)",
-    "\x1b[36mCell\x1b[39m In[1], line 3\n      1 mean = …\n      2 x = 0\n----> 3 mean(x)\n",
-    "Cell In[1], line 1, in mean(x)\n----> 1 x = 0\n",  # not the line, as IPython may do
-    "File /usr/lib/python3.11/json/decoder.py:353, in decode(s)\n    352 try:\n--> 353     s()\n",
-    "ZeroDivisionError: division by zero",
+def at(line: int, count: int | None = 1, **more: Any) -> dict[str, Any]:
+    """A frame, as a kernel sends it."""
+    return {"where": "", "line": line, "count": count, "file": "", "code": "", **more}
+
+
+FRAMES = (
+    at(3, code="mean(x)"),
+    at(1, where="mean(x)", code="x = 0"),  # not the line, as IPython may do
+    at(353, None, where="decode(s)", file="/usr/lib/python3.11/json/decoder.py", code="s()"),
+    {"how": "error", "text": "ZeroDivisionError: division by zero"},
 )
 
 
@@ -289,7 +292,7 @@ def failing(**more: Any) -> Record:
         "source": "mean = lambda x: lib(1 / x)\nx = 0\nmean(x)",
         "title": "Mean",
     }
-    error = CellError("ZeroDivisionError", "division by zero", IPYTHON)
+    error = CellError("ZeroDivisionError", "division by zero", ("a traceback",), FRAMES)
     variables = ({"name": "x", "type": "int", "value": "0"},)
     plan = {"parameters": {"region": "eu"}, **more}
     return fold(
@@ -347,10 +350,8 @@ def test_the_next_call_is_one_that_helps(outcome: Any, reason: str, step: str) -
 
 
 def test_what_was_stopped_did_not_fail_by_an_error_of_its_own() -> None:
-    lines = ("Cell In[1], line 2\n      1 import time\n----> 2 time.sleep(9)\nKeyboardInterrupt: ",)
-    record = made(
-        source="import time\ntime.sleep(9)", error=CellError("KeyboardInterrupt", "", lines)
-    )
+    error = CellError("KeyboardInterrupt", "", (), (at(2),))
+    record = made(source="import time\ntime.sleep(9)", error=error)
     cell, after = record.cells
     cells = (replace(cell, status="timed_out"), after)
     stopped = replace(record, outcome="timed_out", cells=cells)
@@ -364,9 +365,8 @@ def test_what_was_stopped_did_not_fail_by_an_error_of_its_own() -> None:
 
 
 def test_a_recursion_is_one_line() -> None:
-    frame = "Cell In[1], line 2, in f(n)\n      1 def f(n):\n----> 2     return f(n + 1)\n"
-    first = "Cell In[1], line 3\n      1 def f(n):\n      2     return f(n + 1)\n----> 3 f(0)\n"
-    error = CellError("RecursionError", "too deep", (first, *[frame] * 970, "RecursionError: x"))
+    frames = (at(3), *[at(2, where="f(n)")] * 970)
+    error = CellError("RecursionError", "too deep", (), frames)
     source = "def f(n):\n    return f(n + 1)\nf(0)"
     text = tell_run(made(source=source, error=error)).text
     assert text.count("| cell 0 (c0) line 2 in f(n): return f(n + 1) (970 times)") == 1
@@ -375,8 +375,7 @@ def test_a_recursion_is_one_line() -> None:
 
 
 def test_a_syntax_error_marks_its_line() -> None:
-    lines = ("  Cell In[1], line 2\n    if x\n        ^\nSyntaxError: expected ':'\n",)
-    error = CellError("SyntaxError", "expected ':'", lines)
+    error = CellError("SyntaxError", "expected ':'", (), (at(2),))
     text = tell_run(made(source="x = 1\nif x\n  pass", error=error)).text
     assert "| > 2  if x" in text
 
@@ -396,7 +395,7 @@ def test_only_one_cell_with_all_the_room() -> None:
 
 def test_a_cell_without_output_is_told_of_whatever_became_of_the_run() -> None:
     specs = tuple({"id": f"c{n}", "kind": "code", "source": "x", "title": ""} for n in range(3))
-    failed = CellError("KeyError", "'x'", ("Cell In[2], line 1\n----> 1 x\n", "KeyError: 'x'"))
+    failed = CellError("KeyError", "'x'", (), (at(1, 2),))
     record = fold(
         [
             RunStarted(RUN, "u", AT, "tasks/t.py", "T", specs, {}),
@@ -558,7 +557,7 @@ def test_a_replaced_kernel_is_announced_before_all_else() -> None:
 
 
 def test_a_failed_cell_of_a_session_says_how_to_go_back() -> None:
-    error = CellError("KeyError", "'x'", ("Cell In[2], line 1\n----> 1 work(2)\n", "KeyError: 'x'"))
+    error = CellError("KeyError", "'x'", (), (at(1, 2),))
     events: list[Event] = [
         *submitted(1, 2),
         CellFinished("c1", "ok", AT, 0.1, 1),
@@ -598,7 +597,7 @@ def loose(order: int, source: str) -> list[Event]:
     return [CellSubmitted(f"x{order}", order, None, "", source, AT), CellStarted(f"x{order}", AT)]
 
 
-STOP = CellError("KeyboardInterrupt", "", ("Cell In[7], line 1\n----> 1 work()\n",))
+STOP = CellError("KeyboardInterrupt", "", (), (at(1, 7),))
 
 
 @pytest.mark.parametrize(

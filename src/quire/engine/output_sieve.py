@@ -30,6 +30,7 @@ from ..record.results import glued
 RESULTS = 10_000  # named results of one run
 VARIABLES = 50  # of a cell that failed
 VALUE = 160  # characters of one
+FRAME = 2_000  # characters of a text in a traceback's frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,13 @@ class Sieve:
     def _error(self, error: CellError) -> CellError:
         mask, limit = self.safe, self.bounds.error
         lines = _bounded_lines([mask(line) for line in error.traceback], limit)
-        return CellError(mask(error.name), _bounded(mask(error.value), limit), tuple(lines))
+        frames = (
+            {k: _bounded(mask(v), FRAME) if isinstance(v, str) else v for k, v in one.items()}
+            for one in error.frames
+        )
+        return CellError(
+            mask(error.name), _bounded(mask(error.value), limit), tuple(lines), tuple(frames)
+        )
 
     def _stream(self, event: OutputAdded) -> Iterator[Event]:
         name = event.output["name"]

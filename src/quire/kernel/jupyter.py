@@ -12,7 +12,6 @@ import shutil
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..errors import KernelError
@@ -201,7 +200,7 @@ class JupyterKernel:
         give_up = time.monotonic() + WAIT
         for other in self._follow(asked, event.cell, tick):
             if isinstance(other, CellFinished):
-                return replace(event, variables=answered(self._reply))
+                return answered(event, self._reply)
             if isinstance(other, KernelDied) or time.monotonic() > give_up:
                 break
             yield other

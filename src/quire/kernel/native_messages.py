@@ -79,6 +79,7 @@ def _is_end(message: Message) -> bool:
         and type(message.get("stop")) is bool
         and (status == "ok" or (status == "failed" and _is_error(message)))
         and _are_described(message.get("variables", []))
+        and _are_frames(message.get("frames", []))
     )
 
 
@@ -89,6 +90,14 @@ def _is_error(content: Message) -> bool:
         and type(content.get("evalue")) is str
         and type(lines) is list
         and all(type(line) is str for line in lines)
+    )
+
+
+def _are_frames(found: Any) -> bool:
+    return type(found) is list and all(
+        type(one) is dict
+        and all(type(value) is str or value is None or _is_number(value) for value in one.values())
+        for one in found
     )
 
 
@@ -141,7 +150,12 @@ def _display_id(content: Message) -> str | None:
 def finished(message: Message, cell: str) -> CellFinished:
     error = None
     if message["status"] == "failed":
-        error = CellError(message["ename"], message["evalue"], tuple(message["traceback"]))
+        error = CellError(
+            message["ename"],
+            message["evalue"],
+            tuple(message["traceback"]),
+            tuple(message.get("frames", ())),
+        )
     return CellFinished(
         cell,
         message["status"],

@@ -35,11 +35,13 @@ Replaced = Literal["lost", "restarted", "restored"]
 
 @dataclass(frozen=True, slots=True)
 class CellError:
-    """What a cell raised. `traceback` is the kernel's own lines, ANSI colours included."""
+    """What a cell raised. `traceback` is the kernel's own lines, ANSI colours included; `frames`
+    the same as data, where the kernel says it (see `render.failure`)."""
 
     name: str
     value: str
     traceback: tuple[str, ...] = ()
+    frames: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +339,12 @@ def loads(line: str | bytes) -> Event:
     kwargs = {name: data[name] for name in _FIELDS[cls] if name in data}
     if kwargs.get("error"):
         error = kwargs["error"]
-        kwargs["error"] = CellError(error["name"], error["value"], tuple(error["traceback"]))
+        kwargs["error"] = CellError(
+            error["name"],
+            error["value"],
+            tuple(error["traceback"]),
+            tuple(error.get("frames", ())),
+        )
     if cls is RunStarted:
         kwargs["cells"] = tuple(kwargs["cells"])
     if "variables" in kwargs:

@@ -153,7 +153,7 @@ def _cell(cell: CellRecord) -> dict[str, Any]:
         "finished": cell.finished,
         "duration": cell.duration,
         "execution_count": cell.execution_count,
-        "error": asdict(cell.error) if cell.error else None,
+        "error": _error(cell.error) if cell.error else None,
         **({"variables": list(map(dict, cell.variables))} if cell.variables else {}),
     }
 
@@ -209,6 +209,19 @@ _PLAIN = (
 _ADDED = ("papermill", "quire", "tags")
 
 
+def _error(error: CellError) -> dict[str, Any]:
+    told = asdict(error)
+    if not error.frames:
+        del told["frames"]
+    return told
+
+
+def _read_error(told: Mapping[str, Any]) -> CellError:
+    return CellError(
+        **{**told, "traceback": tuple(told["traceback"]), "frames": tuple(told.get("frames", ()))}
+    )
+
+
 def _read_cell(
     cell: Mapping[str, Any], shown: Mapping[str, Any], read_object: ReadObject | None
 ) -> CellRecord:
@@ -226,7 +239,7 @@ def _read_cell(
             for output in shown.get("outputs", ())
             if not is_ours(output)
         ),
-        error=CellError(**{**error, "traceback": tuple(error["traceback"])}) if error else None,
+        error=_read_error(error) if error else None,
         variables=variables,
     )
 

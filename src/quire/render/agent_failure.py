@@ -11,7 +11,7 @@ from ..text import inline, without_escapes
 from .agent_outputs import error_text
 from .agent_page import Page
 from .excerpt import Excerpt
-from .traceback_frames import Frame, Said, frames, is_chain, is_part
+from .traceback_frames import Frame, Said, frames
 
 SOURCE = 4_000  # characters of the cell's source
 AROUND = 12  # lines of a long source, before and after the failing one
@@ -45,7 +45,7 @@ def tell_failure(
     error = cell.error
     if error is None:
         return
-    found = frames(error.traceback)
+    found = frames(error)
     line = failing_line(cell, found)
     at = f", line {line}" if line is not None else ""
     # What stops a cell is ours, and no error of the task.
@@ -59,7 +59,7 @@ def tell_failure(
     page.say(f"source of the cell, > marks {marks}:" if line else "source of the cell:")
     page.quote(*_source(cell.source, line))
     if found:
-        lines = list(_told(found, ran, error.name, str(error.value)))
+        lines = list(_told(found, ran))
         if len(lines) > 1:
             page.say("traceback, the task's own frames:")
             page.quote("\n".join(lines), TRACEBACK)
@@ -75,7 +75,7 @@ def failing_line(cell: CellRecord, found: Iterable[Frame | Said]) -> int | None:
     fresh = True
     for one in found:
         if isinstance(one, Said):
-            fresh = fresh or is_chain(one.text)
+            fresh = fresh or one.how == "chain"
         elif fresh and one.count is not None and one.count == cell.execution_count:
             line, fresh = one.line, False
     if line is None or not 1 <= line <= cell.source.count("\n") + 1:
@@ -101,24 +101,17 @@ def _source(source: str, line: int | None) -> tuple[str, int]:
     return "\n".join(shown), SOURCE + 500
 
 
-def _told(
-    found: list[Frame | Said], ran: Mapping[int, Ran], name: str, value: str
-) -> Iterator[str]:
+def _told(found: list[Frame | Said], ran: Mapping[int, Ran]) -> Iterator[str]:
     """A line for each frame of the task; repeated ones once; libraries by their last frame."""
-    own = [one for one in found if isinstance(one, Said) or one.is_users]
     rows: list[str] = []
-    library = 0
     for at, one in enumerate(found):
         if isinstance(one, Said):
-            cut = one.text.startswith("[quire: ")
-            known = is_chain(one.text) or is_part(one.text)
-            if cut or known or _introduces(found, at):
+            if one.how in ("cut", "chain", "part", "cause"):
                 rows.append(one.text[:500])
             continue
         if one.is_users:
             rows.append(_line(one, ran))
             continue
-        library += 1
         if at + 1 == len(found) or isinstance(found[at + 1], Said):
             rows.append(f"{_line(one, ran)} (of a library)")
     rows = _collapsed(rows)
@@ -126,16 +119,6 @@ def _told(
         half = MOST_FRAMES // 2
         rows = [*rows[:half], f"… {len(rows) - 2 * half} more …", *rows[-half:]]
     yield from rows
-    if not own and library:
-        yield f"{name}: {value}"[:500]
-
-
-def _introduces(found: list[Frame | Said], at: int) -> bool:
-    """Whether it is the first line of what was raised before something else was."""
-    before = found[at - 1] if at else None
-    rest = found[at + 1 :]
-    is_first = isinstance(before, Frame)
-    return is_first and any(isinstance(one, Said) and is_chain(one.text) for one in rest)
 
 
 def _line(frame: Frame, ran: Mapping[int, Ran]) -> str:

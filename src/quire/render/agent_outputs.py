@@ -95,7 +95,7 @@ def _besides(cell: CellRecord) -> Iterator[Text]:
 
 
 def error_text(error: CellError) -> Text:
-    text = f"{error.value}\n{notes(error.traceback, error.name, error.value)}"
+    text = f"{error.value}\n{notes(error)}"
     return Text("error", text.strip("\n"))
 
 

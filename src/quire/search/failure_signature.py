@@ -52,23 +52,21 @@ def from_text(text: str) -> tuple[str, str]:
 
 
 def failing_line(record: Record) -> str:
-    """The line of the task that a failure came from, as its traceback marks it."""
+    """The line of the task that a failure came from: the innermost one of its cell. Of another
+    kernel, or an older record, the line that its traceback marks."""
     error = record.error
-    if error is None:
+    cell = next((c for c in record.cells if error and c.id == error.cell), None)
+    if error is None or cell is None:
         return ""
-    told = "\n".join(error.traceback[:200])[:50_000]
-    marked = _AT_FAULT.findall(plain(told))
-    cell = next((c for c in record.cells if c.id == error.cell), None)
-    # The innermost may be a library's: the task's own line is in its cell. The number of a line is
-    # right where the text beside it may be another one's, as IPython has it for a comprehension.
-    source = cell.source.split("\n") if cell else []
-    count = cell.execution_count if cell else None
-    mine = [
+    source = cell.source.split("\n")
+    found = [
         source[one.line - 1].strip()
-        for one in frames([told])
+        for one in (frames(cell.error) if cell.error else ())
         if isinstance(one, Frame) and one.count is not None and one.line is not None
-        and count in (None, one.count) and 0 < one.line <= len(source)
+        and cell.execution_count in (None, one.count) and 0 < one.line <= len(source)
     ]  # fmt: skip
-    mine = mine or [line.strip() for line in marked if line.strip() in map(str.strip, source)]
-    found: list[str] = mine or [line.strip() for line in marked]
+    if not found:
+        told = plain("\n".join(error.traceback[:200])[:50_000])
+        marked = [line.strip() for line in _AT_FAULT.findall(told)]
+        found = [line for line in marked if line in map(str.strip, source)] or marked
     return found[-1][:300] if found else ""

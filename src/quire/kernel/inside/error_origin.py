@@ -14,10 +14,12 @@ import linecache
 import os
 import traceback
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 FRAMES = 60  # of one error; what is left out is in the middle
 PARTS = 16  # errors of a group
+MOST = 400  # frames and texts in all
 DEEP = 8  # errors that came of each other, or groups in groups
 
 Cell = Callable[[str], Any]  # a file's name to its number as a cell, None if it is none
@@ -27,6 +29,8 @@ class Interrupted(KeyboardInterrupt):
     """A cell that awaits hears of it as of a cancellation, and is told of as any other."""
 
 
+_DIRECT = "The above exception was the direct cause of the following exception:"
+_DURING = "During handling of the above exception, another exception occurred:"
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())
 
 
@@ -35,11 +39,21 @@ def instead(error: BaseException | None, shell: Any) -> dict[str, Any]:
     cells = getattr(shell.compile, "_filename_map", {})
     with contextlib.suppress(Exception):  # an error may be as broken as anything
         if isinstance(error, Interrupted):
-            frames = [*_frames(error, cells.get), KeyboardInterrupt.__name__]
-            return {"ename": KeyboardInterrupt.__name__, "evalue": "", "traceback": frames}
+            *lines, _ = told(error, cells.get)
+            lines.append(KeyboardInterrupt.__name__)
+            return {"ename": KeyboardInterrupt.__name__, "evalue": "", "traceback": lines}
         if error is not None and is_untold(error):
             return {"traceback": list(told(error, cells.get))}
     return {}
+
+
+def of_shell(error: BaseException | None, shell: Any) -> list[dict[str, Any]]:
+    """The frames of an error, for whoever tells of it in other words."""
+    cells = getattr(shell.compile, "_filename_map", {})
+    with contextlib.suppress(Exception):  # an error may be as broken as anything
+        if error is not None:
+            return list(islice(frames(error, cells.get), MOST))
+    return []
 
 
 def at_least(error: BaseException, shell: Any) -> tuple[type, str, list[str]]:
@@ -52,27 +66,48 @@ def is_untold(error: BaseException | None) -> bool:
     return isinstance(error, (SystemExit, _GROUP)) or _came_of(error) is not None
 
 
-def told(error: BaseException, cell: Cell, deep: int = DEEP) -> Iterator[str]:
+def told(error: BaseException, cell: Cell) -> Iterator[str]:
     """As IPython begins the lines: what was raised first comes first."""
+    for one in frames(error, cell):
+        how, text = one.get("how"), str(one.get("text"))
+        if how is None:
+            place = f"File {one['file']}:{one['line']}"
+            if one["count"] is not None:
+                place = f"Cell In[{one['count']}], line {one['line']}"
+            yield place + (f", in {one['where']}" if one["where"] else "")
+            if one["code"]:
+                yield f"----> {one['line']} {one['code']}"
+        elif how == "chain":
+            yield from ("", text, "")
+        elif how == "part":
+            yield from ("", text)
+        else:
+            yield text
+
+
+def frames(
+    error: BaseException, cell: Cell, deep: int = DEEP, how: str = "error"
+) -> Iterator[dict[str, Any]]:
+    """Frames (where, line, count, file, code), and between them texts with `how` they stand there:
+    "cause" is an error that another came of, "chain" says so, "part" begins an error of a group,
+    "cut" says that frames are missing, "error" and "note" are of the error itself."""
     before = _came_of(error) if deep else None
     if before is not None:
-        yield from told(before, cell, deep - 1)
-        how = (
-            "The above exception was the direct cause of the following exception:"
-            if before is error.__cause__
-            else "During handling of the above exception, another exception occurred:"
-        )
-        yield from ("", how, "")
+        yield from frames(before, cell, deep - 1, "cause")
+        direct = before is error.__cause__
+        yield {"how": "chain", "text": _DIRECT if direct else _DURING}
     yield from _frames(error, cell)
-    yield _said(error)
+    yield {"how": how, "text": _said(error)}
     notes = getattr(error, "__notes__", ())
-    yield from map(str, notes if isinstance(notes, (list, tuple)) else ())
+    for note in notes if isinstance(notes, (list, tuple)) else ():
+        yield {"how": "note" if how == "error" else "said", "text": str(note)}
     held = error.exceptions if isinstance(error, _GROUP) and deep else ()
     for number, one in enumerate(held[:PARTS], 1):
-        yield from ("", f"Error {number} of {len(held)} in the group: {_said(one)}")
-        yield from told(one, cell, deep - 1)
+        text = f"Error {number} of {len(held)} in the group: {_said(one)}"
+        yield {"how": "part", "text": text}
+        yield from frames(one, cell, deep - 1, "said")
     if len(held) > PARTS:
-        yield from ("", f"and {len(held) - PARTS} more errors in the group")
+        yield {"how": "part", "text": f"and {len(held) - PARTS} more errors in the group"}
 
 
 def _came_of(error: BaseException | None) -> BaseException | None:
@@ -85,7 +120,7 @@ def _said(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[0]
 
 
-def _frames(error: BaseException, cell: Cell) -> Iterator[str]:
+def _frames(error: BaseException, cell: Cell) -> Iterator[dict[str, Any]]:
     steps = [
         (frame, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -95,17 +130,24 @@ def _frames(error: BaseException, cell: Cell) -> Iterator[str]:
     for at, (frame, line) in enumerate(steps):
         if len(steps) > FRAMES and half <= at < len(steps) - half:
             if at == half:
-                yield f"[quire: {len(steps) - FRAMES:,} frames are left out]"
+                text = f"[quire: {len(steps) - FRAMES:,} frames are left out]"
+                yield {"how": "cut", "text": text}
             continue
         code = frame.f_code
-        number = cell(code.co_filename)
-        place = f"File {_short(code.co_filename)}:{line}"
-        if number is not None:
-            place = f"Cell In[{number}], line {line}"
-        yield f"{place}{_where(code)}"
         text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
-        if text:
-            yield f"----> {line} {text}"
+        yield _frame(code.co_filename, line, text, cell, _where(code))
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        yield _frame(error.filename, error.lineno, str(error.text or "").strip(), cell)
+
+
+def _frame(file: str, line: int, code: str, cell: Cell, where: str = "") -> dict[str, Any]:
+    return {
+        "where": where,
+        "line": line,
+        "count": cell(file),
+        "file": _short(file),
+        "code": code,
+    }
 
 
 def _short(path: str) -> str:
@@ -117,4 +159,4 @@ def _where(code: Any) -> str:
     if code.co_name == "<module>":
         return ""
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return f", in {getattr(code, 'co_qualname', code.co_name)}({', '.join(names)})"
+    return f"{getattr(code, 'co_qualname', code.co_name)}({', '.join(names)})"

@@ -82,7 +82,7 @@ def make_shell() -> Any:
 
     def showtraceback(self: Any, *args: Any, **kwargs: Any) -> None:
         # sys.exit(0) ends a task well: there is no error to show.
-        error = sys.exc_info()[1]
+        error = self.quire_raised = sys.exc_info()[1]
         if not (isinstance(error, SystemExit) and error.code in (None, 0, False)):
             try:
                 with tracebacks.remembering(self.InteractiveTB):

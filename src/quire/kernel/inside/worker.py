@@ -329,6 +329,8 @@ class Worker:
             verdict["stop"] = True
             return verdict
         shown = shell.quire_wire.take_error()
+        # While a value is displayed, or where IPython fails, there is an error only here.
+        raised = vars(shell).pop("quire_raised", None)
         if error is not None or getattr(shell, "_last_traceback_during_displayhook", False):
             from . import error_origin
 
@@ -336,6 +338,9 @@ class Worker:
                 shown = {"ename": type(error).__name__, "evalue": _text(error), "traceback": []}
                 self.channel.send({"m": "error", "content": shown})
             verdict |= {"status": "failed", **shown, **error_origin.instead(error, shell)}
+            if raised is None or type(error).__name__ in (shown["ename"], "Interrupted"):
+                raised = error
+            verdict["frames"] = error_origin.of_shell(raised, shell)
         if getattr(shell, "exit_now", False):
             verdict["stop"] = True
             shell.exit_now = False
