@@ -17,6 +17,8 @@ from ..runs.summary import one_line
 from ..store.git import Repository, branch_name
 from ..workspace import Workspace
 from . import branches, evidence
+from .githooks import hook
+from .gitsetup import is_set_up
 from .push import exchange
 from .regenerate import regenerated
 from .review import FETCH, FETCH_TIMEOUT, Review, review
@@ -76,6 +78,7 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
         made[:] = paths  # it may be asked for more than once
         return mended
 
+    before = repository.head()
     said = message.strip() or f"Merge proposal {number}: {one_line(found.title)}"
     commit = forge.merge(number, said, finish if forge.finishes else None)
     if not repository.is_ancestor(forge.proposal(number).head, looked.change.head):
@@ -85,6 +88,9 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
         warnings += told
     elif upstream(repository, found.base):
         warnings += _left_behind(repository, found.base, commit)
+    if repository.top is not None and repository.head() != before and is_set_up(repository):
+        # No hook was called when this working tree followed.
+        warnings += hook("post-merge", ["0"], repository.top, ws.env)
     warnings += exchange(ws).warnings
     return Merged(number, commit, found.branch, found.base, tuple(made), tuple(warnings))
 
