@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import UsageError
-from quire.render.agent_lines import Lines, asked_lines, tell_lines
+from quire.render.agent_page import Lines, asked_lines, tell_lines
 from quire.text import MARK
 
 ROWS = [f"row {n}" for n in range(1, 1_001)]

@@ -32,9 +32,9 @@ from quire.record.events import (
 )
 from quire.record.record import CellRecord, Record, fold
 from quire.record.session_answer import answer_of
+from quire.render.agent_page import Whole
 from quire.render.agent_results import value_text
 from quire.render.agent_run import Limits, StaleCell, tell_cells, tell_run
-from quire.render.excerpt import Whole
 from quire.text import EXPLAINED, MARK
 
 OUR_LINES = re.compile(r"^(?!\| )", re.MULTILINE)

@@ -16,7 +16,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageOps, ImageStat
 from made_records import made, shown, stream
 from quire.record.events import OutputAdded, ResultGlued
 from quire.render import images
-from quire.render.agent_cells import Limits
+from quire.render.agent_outputs import Limits
 from quire.render.agent_run import tell_run
 from quire.render.images import BYTES, PIXELS, Shrinker, Shrunk, shrink
 

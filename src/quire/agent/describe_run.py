@@ -17,12 +17,10 @@ from ..record.cell_positions import Standing, needs_the_task, standing
 from ..record.record import CellRecord, Record, Result
 from ..record.run_folders import RunFolder
 from ..record.session_answer import Answered, answer_of
-from ..render.agent_cells import Limits
-from ..render.agent_lines import FIRST, Lines, asked_lines, tell_lines
-from ..render.agent_outputs import DISPLAYS, STREAMS, displays_of, stream_of
+from ..render.agent_outputs import DISPLAYS, STREAMS, Limits, displays_of, stream_of
+from ..render.agent_page import FIRST, Lines, Whole, asked_lines, lines_of, tell_lines
 from ..render.agent_results import value_text
 from ..render.agent_run import Told, tell_execution, tell_run
-from ..render.excerpt import Whole, lines_of
 from ..sessions.session import find as find_session
 from ..sessions.session import named
 from ..sessions.session_task import as_it_runs

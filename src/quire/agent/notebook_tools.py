@@ -12,7 +12,7 @@ from ..authoring.edit_file import Edit, edit, stale_in_sessions
 from ..errors import DocumentError, UsageError
 from ..next_steps import NextStep, as_tool
 from ..record.summary import one_line
-from ..render.agent_lines import Lines, asked_lines, tell_lines
+from ..render.agent_page import Lines, asked_lines, tell_lines
 from ..render.agent_run import Told
 from ..task import params
 from ..task.document import Cell, Document

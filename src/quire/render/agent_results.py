@@ -10,10 +10,8 @@ from ..record import summary
 from ..record.plan import jsonable
 from ..record.record import CellRecord, Result
 from ..text import inline, pretty
-from .agent_cells import Limits
-from .agent_outputs import Text, pieces
-from .agent_page import Page
-from .excerpt import Excerpt
+from .agent_outputs import Limits, Text, pieces
+from .agent_page import Excerpt, Page
 
 VALUES = 4_000  # characters of all short results together
 TABLE = 3_000

@@ -16,8 +16,8 @@ from ..record.events import KernelReplaced, ToolCalled
 from ..record.record import CHANGED, RECOVERED, CellRecord, Record
 from ..record.session_answer import Answer, Answered
 from ..text import EXPLAINED, inline
-from .agent_cells import Limits, Picture, Places, Shrink, Teller
 from .agent_failure import MESSAGE, Ran, tell_failure
+from .agent_outputs import Limits, Picture, Places, Shrink, Teller
 from .agent_page import Page
 from .agent_results import as_shown, tell_result, tell_results
 from .images import shrink

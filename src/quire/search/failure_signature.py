@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..record.record import Record
-from ..render.traceback_frames import Frame, frames
+from ..render.agent_failure import Frame, frames
 from ..text import plain
 
 LONGEST = 1_000
