@@ -293,7 +293,7 @@ def test_what_a_terminal_would_obey_is_shown_as_text() -> None:
     text = text_of(found)
     assert found.verdict == "different"
     assert "\x1b" not in text
-    assert "\\x1b]0;owned\\x07" in text
+    assert "^[]0;owned^G" in text
 
 
 def test_long_differences_are_cut_with_a_word_about_it() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..text import without_escapes
 from .plan import jsonable
 from .record import Record
 
@@ -39,7 +39,7 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
 
 def short_traceback(lines: tuple[str, ...], limit: int = 30) -> str:
     """Without colours, and without the middle when it is long."""
-    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", "\n".join(lines))
+    text = without_escapes("\n".join(lines))
     rows = text.splitlines()
     if len(rows) > limit:
         cut = len(rows) - limit

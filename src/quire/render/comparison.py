@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,9 +11,8 @@ from ..record.compare import MISSING, CellChange, Change, Comparison
 from ..record.plan import jsonable
 from ..record.record import CellRecord
 from ..record.record_files import POINTER
-from ..record.summary import one_line
 from ..task.text_diff import unified
-from ..text import plain
+from ..text import one_line, plain, visible
 
 Look = Literal["", "head", "added", "removed", "hunk", "note"]
 SHORT = 60  # characters of a value that still fits on one line beside the other
@@ -22,7 +20,6 @@ FEW = 7  # lines: a text that a reader sees at once
 DIFF_LINES = 40  # of one diff, unless all is asked for
 LONGEST = 400  # characters of one line
 TOO_LONG = 20_000  # lines of a text above which no diff is made
-_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +207,11 @@ def _diff(old: list[str], new: list[str], limit: int | None, indent: str) -> Ite
 
 
 def _made_harmless(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """Without what a terminal would obey; as an escape where nothing else differs."""
+    """Without what a terminal would obey; named where nothing else differs."""
     quiet = [plain(row) for row in old], [plain(row) for row in new]
     if quiet[0] != quiet[1] or old == new:
         return quiet
-    return [_escaped(row) for row in old], [_escaped(row) for row in new]
-
-
-def _escaped(text: str) -> str:
-    return _HIDDEN.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return [visible(row) for row in old], [visible(row) for row in new]
 
 
 def _clipped(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -253,72 +252,46 @@ def _image(block: Block) -> str:
     return f'<img src="{data_uri(block.mime, block.payload)}" alt="{alt}"{sizes}>'
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    colour: str = ""
-    bold: bool = False
-    italic: bool = False
-    underline: bool = False
-    dim: bool = False
-    marked: bool = False
-
-    @property
-    def classes(self) -> str:
-        names = [f"a-{self.colour}"] if self.colour else []
-        for name in ("bold", "italic", "underline", "dim", "marked"):
-            if getattr(self, name):
-                names.append(f"a-{name}")
-        return " ".join(names)
-
-
-_PLAIN = _Look()
 _NAMES = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
-_SWITCHES: dict[int, dict[str, Any]] = {
-    1: {"bold": True},
-    2: {"dim": True},
-    3: {"italic": True},
-    4: {"underline": True},
-    7: {"marked": True},
-    22: {"bold": False, "dim": False},
-    23: {"italic": False},
-    24: {"underline": False},
-    27: {"marked": False},
-    49: {"marked": False},
-}
+_MARKED = "marked"
+_ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: _MARKED}
+_OFF = {
+    22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {_MARKED}, 39: {*_NAMES},
+    49: {_MARKED},
+}  # fmt: skip
+_ORDER = (*_NAMES[1:7], "bold", "italic", "underline", "dim", _MARKED)
 
 
 def coloured(text: str) -> str:
     """HTML, escaped, with spans for the colours. Each maps to one of six names that a light and a
     dark page can both show; a background of any colour is a mark."""
-    look, out = _PLAIN, []
-    pieces = _COLOUR.split(last_drawn(scrubbed(text)))
-    for at, piece in enumerate(pieces):
+    look: set[str] = set()
+    out = []
+    for at, piece in enumerate(_COLOUR.split(last_drawn(scrubbed(text)))):
         if at % 2:
             look = _after(look, piece)
-            continue
-        shown = escape(plain(piece), quote=False)
-        if shown:
-            classes = look.classes
+        elif shown := escape(plain(piece), quote=False):
+            classes = " ".join(f"a-{name}" for name in _ORDER if name in look)
             out.append(f'<span class="{classes}">{shown}</span>' if classes else shown)
     return "".join(out)
 
 
-def _after(look: _Look, codes: str) -> _Look:
+def _after(look: set[str], codes: str) -> set[str]:
     numbers = iter([int(part or 0) for part in re.split("[;:]", codes)])
     for code in numbers:
         if code == 0:
-            look = _PLAIN
-        elif code in _SWITCHES:
-            look = replace(look, **_SWITCHES[code])
+            look = set()
+        elif code in _ON:
+            look = look | {_ON[code]}
+        elif code in _OFF:
+            look = look - _OFF[code]
         elif 30 <= code <= 37 or 90 <= code <= 97:
-            look = replace(look, colour=_NAMES[code % 10])
-        elif code == 39:
-            look = replace(look, colour="")
+            look = look - {*_NAMES} | {_NAMES[code % 10]}
         elif 40 <= code <= 47 or 100 <= code <= 107:
-            look = replace(look, marked=True)
+            look = look | {_MARKED}
         elif code in (38, 48):
             name = _extended(numbers)
-            look = replace(look, colour=name) if code == 38 else replace(look, marked=True)
+            look = look - {*_NAMES} | {name} if code == 38 else look | {_MARKED}
     return look
 
 
