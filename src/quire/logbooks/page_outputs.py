@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..render.blocks import Block, carries_result, output_block
+from ..render.blocks import Block, output_block
 from ..render.markdown import escaped, fenced, quotation, stays, table
 from ..text import one_line, plain, pretty, scrubbed, shortened
 
@@ -81,8 +81,7 @@ def shown(output: Mapping[str, Any]) -> list[Shown]:
             return [_markdown(scrubbed(capped(block.text)).strip("\n"))]
         case "json" | "latex":
             return [Shown(block.kind, capped(block.text), [block.kind])]
-    data = output["data"]
-    if carries_result(data) or not data:
+    if block.has_result or not block.text:
         return []  # a result: it stands below the outputs
     text = block.text
     if block.kind == "other":

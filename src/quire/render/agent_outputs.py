@@ -13,17 +13,12 @@ from ..record.record import CellRecord
 from ..text import CUT, cleaned, text_of
 from .agent_failure import error_text
 from .agent_page import Excerpt, Page, Whole, lines_of
-from .blocks import Block, carries_result, output_block
+from .blocks import PANDAS, Block, output_block
 from .images import Shrunk, shrink
 
-_PANDAS = re.compile(r"^\[(\d+) rows x (\d+) columns\]$", re.MULTILINE)
-_POLARS = re.compile(r"shape: \(([\d_]+), ([\d_]+)\)")
 _SPACES = re.compile(r"(?<=\S) {2,}|\A {2,}")
 _INNER = re.compile(r"(?<=\S) (?=\S)")
 _LEFT_OUT = re.compile(r"^\.{2,3}(?: +\.{2,3})+$", re.MULTILINE)
-_BODY = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
-_ROW = re.compile(r"<tr\b")
-_COLUMNS_LEFT_OUT = "<th>...</th>"
 _GROUP = re.compile(
     r"^  \+ Exception Group Traceback \(most recent call last\):\n(?: +[|+].*(?:\n|\Z))+",
     re.MULTILINE,
@@ -65,7 +60,7 @@ def pieces(cell: CellRecord) -> Iterator[Piece]:
         if kind in ("display_data", "execute_result"):
             block = output_block(output, "agent")
             if block is not None:
-                yield from _display(output, block)
+                yield from _display(block)
         elif kind == "error" and cell.error is None:
             # The cell may raise: then it is an output as any other.
             yield Text("raised", f"{output.get('ename', '')}: {output.get('evalue', '')}")
@@ -117,50 +112,25 @@ def _without_traceback(text: str, name: str) -> str:
     return f"{text[:start]}(the traceback of the error){text[found.end() :]}"
 
 
-def _display(output: Mapping[str, Any], block: Block) -> Iterator[Piece]:
+def _display(block: Block) -> Iterator[Piece]:
     label = "value" if block.is_value else "display"
-    data = output["data"]
-    match block.kind:
-        case "image":
-            # A picture that was glued is told here, where pictures are.
-            yield Image(block.mime, block.payload, label)
-        case _ if carries_result(data):
-            return  # told with the results
-        case "other":
-            yield Text(label, f"(an output of type {block.text})")
-        case _ if block.text:
-            labelled = _labelled(label, data, block.text)
-            yield Text(labelled, _compact(block.text) if labelled != label else block.text)
-
-
-def _labelled(label: str, data: Mapping[str, Any], text: str) -> str:
-    """A table says how much of it is there."""
-    for pattern in (_PANDAS, _POLARS):
-        found = pattern.search(text)
-        if found is None:
-            continue
-        total = int(found[1].replace("_", ""))
-        html = text_of(data.get("text/html", ""))
-        shown = _rows_shown(html, total)
-        rows = f"table: {'some' if shown is None else f'{shown:,}'} of {total:,} rows"
-        left_out = pattern is _PANDAS and _COLUMNS_LEFT_OUT in html.partition("<tbody>")[0]
-        return f"{rows}, some of {int(found[2]):,} columns" if left_out else rows
-    return label
+    if block.kind == "image":
+        # One that was glued is told here, where images are.
+        yield Image(block.mime, block.payload, label)
+    elif block.has_result:
+        return  # told with the results
+    elif block.kind == "other":
+        yield Text(label, f"(an output of type {block.text})")
+    elif block.text:
+        text = _compact(block.text) if block.size_of_table else block.text
+        yield Text(block.size_of_table or label, text)
 
 
 def _compact(text: str) -> str:
     """A table without what only aligns it."""
-    text = _LEFT_OUT.sub("…", _PANDAS.sub("", text).rstrip())
+    text = _LEFT_OUT.sub("…", PANDAS.sub("", text).rstrip())
     # One space tells columns apart where no value has any.
     return _SPACES.sub("  " if _INNER.search(text) else " ", text)
-
-
-def _rows_shown(html: str, total: int) -> int | None:
-    body = _BODY.search(html)
-    if body is None:
-        return None
-    rows = len(_ROW.findall(body[1]))
-    return rows if rows <= total and rows == total else max(0, rows - 1)  # one says "..."
 
 
 SHORT = 200  # characters that may be said again

@@ -37,12 +37,19 @@ class Block:
     rows: tuple[tuple[Any, ...], ...] = ()
     size: tuple[tuple[str, int], ...] = ()  # of an image: width and height, where they are given
     is_value: bool = False  # of the cell's last expression
+    has_result: bool = False  # which is shown elsewhere, with the results
+    size_of_table: str = ""  # how much of a data frame is there, for agents
 
 
 # What Python or IPython says of an object that only has a rich form.
 _SAYS_NOTHING = re.compile(
     r"<(?:IPython\.core\.display\.\w+ object|Figure size .*|[^<>\n]+ at 0x[0-9A-Fa-f]+)>$"
 )
+PANDAS = re.compile(r"^\[(\d+) rows x (\d+) columns\]$", re.MULTILINE)
+_POLARS = re.compile(r"shape: \(([\d_]+), ([\d_]+)\)")
+_BODY = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
+_ROW = re.compile(r"<tr\b")
+_COLUMNS_LEFT_OUT = "<th>...</th>"
 # SVG that runs scripts when it is opened by itself, as a file beside a page.
 _ACTIVE = re.compile(rb"<script|<foreignObject|\son\w+\s*=|javascript:|<!ENTITY|<iframe", re.I)
 
@@ -126,6 +133,29 @@ def _words(data: Mapping[str, Any]) -> Block | None:
     return Block("text", text) if text else None
 
 
+def _frame(data: Mapping[str, Any]) -> Block | None:
+    """A data frame of pandas or polars: how many of its rows are shown is only in its HTML."""
+    text = text_of(data.get("text/plain", ""))
+    found = PANDAS.search(text) or _POLARS.search(text)
+    if found is None:
+        return None
+    html = text_of(data.get("text/html", ""))
+    total = int(found[1].replace("_", ""))
+    shown = _rows_shown(html, total)
+    size = f"table: {'some' if shown is None else f'{shown:,}'} of {total:,} rows"
+    if found.re is PANDAS and _COLUMNS_LEFT_OUT in html.partition("<tbody>")[0]:
+        size += f", some of {int(found[2]):,} columns"
+    return Block("text", text, size_of_table=size)
+
+
+def _rows_shown(html: str, total: int) -> int | None:
+    body = _BODY.search(html)
+    if body is None:
+        return None
+    rows = len(_ROW.findall(body[1]))
+    return rows if rows <= total and rows == total else max(0, rows - 1)  # one says "..."
+
+
 # In this order: the first form that an output has is the one that its reader gets.
 FORMS: Mapping[Reader, tuple[Form, ...]] = {
     "page": (_html, _image, _markdown, _json, _latex, _plain),
@@ -134,15 +164,19 @@ FORMS: Mapping[Reader, tuple[Form, ...]] = {
         _passive_image, _glued_table, _markdown, _html_table, _json, _latex, _telling, _words,
         _plain,
     ),
-    "agent": (_pixels, _telling, _markdown, _latex, _json, _words),
+    "agent": (_pixels, _frame, _telling, _markdown, _latex, _json, _words),
     "terminal": (_plain,),
     "index": (_plain, _markdown),
 }  # fmt: skip
 
 
 def display_block(data: Mapping[str, Any], reader: Reader) -> Block:
-    """What a reader gets of one MIME bundle. Without any form for it: the result that it carries,
-    or its types."""
+    """What a reader gets of one MIME bundle."""
+    return replace(_first_form(data, reader), has_result=_carries_result(data))
+
+
+def _first_form(data: Mapping[str, Any], reader: Reader) -> Block:
+    """Without any form for the reader: the result that it carries, or its types."""
     for form in FORMS[reader]:
         found = form(data)
         if found is not None:
@@ -153,7 +187,7 @@ def display_block(data: Mapping[str, Any], reader: Reader) -> Block:
     return Block("other", ", ".join(kinds)) if kinds else _plain(data) or Block("text")
 
 
-def carries_result(data: Mapping[str, Any]) -> bool:
+def _carries_result(data: Mapping[str, Any]) -> bool:
     return any(mime.startswith((QUIRE_MIME, SCRAPBOOK_PREFIX, PAPERMILL_PREFIX)) for mime in data)
 
 
