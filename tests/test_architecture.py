@@ -20,6 +20,7 @@ import quire
 SRC = Path(quire.__file__).parent
 # Left never imports right, lazily or for types neither. Rooms on one line do not know each other.
 RANKS: list[set[str]] = [
+    {"next_steps"},
     {"errors"},
     {"config", "files", "text"},
     {"workspace"},
@@ -112,7 +113,6 @@ ALLOWED: dict[tuple[str, str], int] = {
     ("proof", "ci"): 1,
     ("proof", "host"): 1,
     ("proof", "review"): 1,
-    ("record", "render"): 1,
     ("search", "archive"): 6,
     ("search", "authoring"): 1,
     ("search", "engine"): 1,

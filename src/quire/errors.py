@@ -21,6 +21,10 @@ QuireError
 
 from __future__ import annotations
 
+from .next_steps import Hint as Hint
+from .next_steps import NextStep as NextStep
+from .next_steps import Option as Option
+
 
 class QuireError(Exception):
     """Carries a stable code, a hint with the next step, and whether trying again may help.

@@ -324,7 +324,7 @@ def test_a_run_that_ended_well_or_was_of_another_task(live: Live) -> None:
     live.run("other.py")
     with pytest.raises(UsageError, match=r"was a run of other\.py, not of t\.py"):
         live.run(resume="last")
-    with pytest.raises(UsageError, match="--from needs --resume"):
+    with pytest.raises(UsageError, match="from needs resume"):
         live.run(from_cell="0")
 
 

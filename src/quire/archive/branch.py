@@ -6,12 +6,11 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ..errors import GitError, RunNotFound
+from ..errors import GitError, Hint, NextStep, RunNotFound
 from ..git.housekeeping import tidy
 from ..git.objects import Commit, Entry, Objects, entries, tree
 from ..git.ref_log import CheckedOut, GitLog, Look, Step
 from ..git.repository import Repository, branch_name
-from ..next_steps import Hint, NextStep
 from .bulk_files import between, is_commit, listed, read
 from .exchange import TIMEOUT, Exchanged, Rules, exchange
 from .history import (

@@ -22,9 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import RunNotFound, StorageError
+from ..errors import Hint, NextStep, RunNotFound, StorageError
 from ..files import disk, locked, sync_folder, write_atomic
-from ..next_steps import Hint, NextStep
 from ..record import journal
 from .layout import (
     DIGEST,

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Protocol
 
-from ..errors import AmbiguousRun, RunNotFound, UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import AmbiguousRun, Hint, NextStep, RunNotFound, UsageError
 
 RUNS = "runs"
 READ = ("record.json", "notebook.ipynb")  # what a search looks into

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import UsageError
+from ..errors import Hint, Option, UsageError
 from ..files import disk
-from ..next_steps import Hint, Option
 from ..task.params import Parameter, declared
 from ..task.waiting_cells import Waiting
 from ..workspace import STATE, Workspace

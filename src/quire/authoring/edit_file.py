@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import DocumentError, StorageError, UsageError
+from ..errors import DocumentError, Hint, Option, StorageError, UsageError
 from ..files import write_atomic
-from ..next_steps import Hint, Option
 from ..task import edit as editing
 from ..task import formats
 from ..task.document import CellKind, Document

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..archive.read import Found, find
-from ..errors import HostError, UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import Hint, HostError, NextStep, UsageError
 from ..record import journal
 from ..record.questions import Asker, Nobody
 from ..workspace import Workspace

@@ -12,13 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Hint, NextStep, Option, UsageError
 from ..kernel import kernelspecs
 from ..kernel.protocol import KernelSpec
 from ..logbooks import page_files
 from ..logbooks.page_files import RunLogbook
 from ..masking.secrets import Secret
-from ..next_steps import Hint, NextStep, Option
 from ..record.events import Asked
 from ..record.plan import Change, Limits, Plan, run_id
 from ..record.record import Record
@@ -97,6 +96,9 @@ class Planned:
     resume: Resume | None
 
 
+_LAST = Option("--resume last", 'resume="last"')
+
+
 def planned(
     ws: Workspace,
     path: str | Path,
@@ -112,10 +114,7 @@ def planned(
     cancelled: Callable[[], bool],
 ) -> Planned:
     if resume is None and from_cell is not None:
-        raise UsageError(
-            "where to go on from needs a run to resume",
-            hint=Hint("name the run too: {}", Option("--resume last", 'resume="last"')),
-        )
+        raise UsageError("from needs resume", hint=Hint("name it: {}", _LAST))
     source = read(ws, path) if again is None else again.source
     document = source.document
     kept = None if resume is None else _kept_run(ws, source.path, resume, parameters)

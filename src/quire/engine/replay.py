@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..archive.read import Found, find
-from ..errors import RunNotFound, UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import Hint, NextStep, RunNotFound, UsageError
 from ..record.compare import Comparison, compare
 from ..record.plan import Change
 from ..record.record import CHANGED, CellRecord, Record

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from ..archive.read import find
-from ..errors import UsageError
+from ..errors import Hint, NextStep, UsageError
 from ..host.person_only import refuse_from_kernel
-from ..next_steps import Hint, NextStep
 from ..record.record import Record
 from ..task.logbook import APPROVE
 from ..workspace import Workspace
@@ -43,12 +42,9 @@ def prepare(
     found = find(workspace, run)
     old = found.record
     if old.outcome != "paused":
-        raise UsageError(
-            f"{old.run_id} does not wait for anybody: it is {old.outcome}",
-            hint=Hint(
-                "after a failure: {}", NextStep("run", {"path": old.task, "resume": old.run_id})
-            ),
-        )
+        go_on = NextStep("run", {"path": old.task, "resume": old.run_id})
+        what = f"{old.run_id} does not wait for anybody: it is {old.outcome}"
+        raise UsageError(what, hint=Hint("after a failure: {}", go_on))
     if not once_more:
         check(workspace, old)
     notes: list[str] = []

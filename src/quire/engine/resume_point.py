@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Hint, Option, UsageError
 from ..kernel.protocol import Kernel
 from ..kernel.snapshots import Snapshot
 from ..masking.secrets import Secret
-from ..next_steps import Hint, Option
 from ..record.events import CellFinished, Event, KernelDied, OutputAdded, ResultGlued
 from ..record.record import CHANGED, CellRecord, Record
 from ..task.dataflow import is_pure

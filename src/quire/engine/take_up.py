@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..archive.read import TakenUpBy, taken_up
-from ..errors import UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import Hint, NextStep, UsageError
 from ..record.record import Record
 from ..workspace import Workspace
 

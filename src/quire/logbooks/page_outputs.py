@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..render.blocks import Block, output_block
+from ..render.blocks import OutputBlock, output_block
 from ..render.markdown import escaped, fenced, quotation, stays, table
 from ..text import one_line, plain, pretty, scrubbed, shortened
 
@@ -109,7 +109,7 @@ def _markdown(text: str) -> Shown:
     return Shown(kind, rows, [kind])
 
 
-def _picture(block: Block) -> Shown:
+def _picture(block: OutputBlock) -> Shown:
     raw = base64.b64decode(block.payload)
     alt = one_line(block.text)[:100] or "figure"
     alt = re.sub(r"[\[\]()\\`<>!*_|~]", "", alt).strip() or "figure"

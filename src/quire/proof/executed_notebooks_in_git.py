@@ -14,11 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..ci.gate_report import TaskRun
-from ..errors import QuireError
+from ..errors import Hint, NextStep, QuireError
 from ..git import commit_files
 from ..git.objects import Objects
 from ..git.repository import Repository
-from ..next_steps import Hint, NextStep
 from ..record.finding import Finding
 from ..record.summary import one_line
 from ..review import notebook_pairs

@@ -8,8 +8,7 @@ from typing import Any
 
 from .. import __version__
 from ..archive.layout import Archive, Link
-from ..errors import QuireError, RunNotFound, UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import Hint, NextStep, QuireError, RunNotFound, UsageError
 from ..record.finding import Finding
 from ..record.record_files import RECORD
 from ..record.run_folders import RunFolder

@@ -26,9 +26,8 @@ from itertools import count, groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..errors import AmbiguousRun, RunNotFound, StorageError
+from ..errors import AmbiguousRun, Hint, NextStep, RunNotFound, StorageError
 from ..files import disk, locked, write_atomic
-from ..next_steps import Hint, NextStep
 from . import journal
 from .events import RunFinished
 from .executed_notebook import dumps, notebook

@@ -13,7 +13,7 @@ from ..record.record import CellRecord
 from ..text import CUT, cleaned, text_of
 from .agent_failure import error_text
 from .agent_page import Excerpt, Page, Whole, lines_of
-from .blocks import PANDAS, Block, output_block
+from .blocks import PANDAS, OutputBlock, output_block
 from .images import Shrunk, shrink
 
 _SPACES = re.compile(r"(?<=\S) {2,}|\A {2,}")
@@ -112,7 +112,7 @@ def _without_traceback(text: str, name: str) -> str:
     return f"{text[:start]}(the traceback of the error){text[found.end() :]}"
 
 
-def _display(block: Block) -> Iterator[Piece]:
+def _display(block: OutputBlock) -> Iterator[Piece]:
     label = "value" if block.is_value else "display"
     if block.kind == "image":
         # One that was glued is told here, where images are.

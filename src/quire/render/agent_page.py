@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ..errors import QuireError, UsageError
-from ..next_steps import Hint
+from ..errors import Hint, QuireError, UsageError
 from ..text import (
     EXPLAINED,
     MARK,

@@ -26,7 +26,7 @@ Reader = Literal["page", "markdown", "logbook", "agent", "terminal", "index"]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OutputBlock:
     """`text`: the content; of an image its description, of a result its name, of `other` the MIME
     types. `payload`: an image's base64. `rows`: a table's, its head first."""
 
@@ -53,25 +53,25 @@ _COLUMNS_LEFT_OUT = "<th>...</th>"
 # SVG that runs scripts when it is opened by itself, as a file beside a page.
 _ACTIVE = re.compile(rb"<script|<foreignObject|\son\w+\s*=|javascript:|<!ENTITY|<iframe", re.I)
 
-Form = Callable[[Mapping[str, Any]], Block | None]
+Form = Callable[[Mapping[str, Any]], OutputBlock | None]
 
 
-def _html(data: Mapping[str, Any]) -> Block | None:
+def _html(data: Mapping[str, Any]) -> OutputBlock | None:
     shown = sanitised_html.output_html(text_of(data.get("text/html", "")))
-    return Block("html", shown) if shown else None
+    return OutputBlock("html", shown) if shown else None
 
 
-def _image(data: Mapping[str, Any]) -> Block | None:
+def _image(data: Mapping[str, Any]) -> OutputBlock | None:
     found = picture(data)
-    return Block("image", text_of(data.get("text/plain", "")), *found) if found else None
+    return OutputBlock("image", text_of(data.get("text/plain", "")), *found) if found else None
 
 
-def _pixels(data: Mapping[str, Any]) -> Block | None:
+def _pixels(data: Mapping[str, Any]) -> OutputBlock | None:
     found = raster(data)
-    return Block("image", "", *found) if found else None
+    return OutputBlock("image", "", *found) if found else None
 
 
-def _passive_image(data: Mapping[str, Any]) -> Block | None:
+def _passive_image(data: Mapping[str, Any]) -> OutputBlock | None:
     found = _image(data)
     if found is None or found.mime != "image/svg+xml":
         return found
@@ -80,60 +80,60 @@ def _passive_image(data: Mapping[str, Any]) -> Block | None:
     return None if _ACTIVE.search(base64.b64decode(found.payload)) else found
 
 
-def _glued_table(data: Mapping[str, Any]) -> Block | None:
+def _glued_table(data: Mapping[str, Any]) -> OutputBlock | None:
     glued = data.get(QUIRE_MIME)
     if not isinstance(glued, Mapping) or glued.get("kind") != "table":
         return None
     value = glued.get("value")
     if not isinstance(value, Mapping) or not isinstance(value.get("columns"), list):
-        return Block("result")
+        return OutputBlock("result")
     rows = (row for row in value.get("rows", ()) if isinstance(row, list))
-    return Block("table", rows=(tuple(map(str, value["columns"])), *map(tuple, rows)))
+    return OutputBlock("table", rows=(tuple(map(str, value["columns"])), *map(tuple, rows)))
 
 
-def _html_table(data: Mapping[str, Any]) -> Block | None:
+def _html_table(data: Mapping[str, Any]) -> OutputBlock | None:
     rows = sanitised_html.table_rows(text_of(data.get("text/html", "")))
-    return Block("table", rows=rows) if rows else None
+    return OutputBlock("table", rows=rows) if rows else None
 
 
-def _markdown(data: Mapping[str, Any]) -> Block | None:
+def _markdown(data: Mapping[str, Any]) -> OutputBlock | None:
     return _as("markdown", data, "text/markdown")
 
 
-def _latex(data: Mapping[str, Any]) -> Block | None:
+def _latex(data: Mapping[str, Any]) -> OutputBlock | None:
     return _as("latex", data, "text/latex")
 
 
-def _json(data: Mapping[str, Any]) -> Block | None:
+def _json(data: Mapping[str, Any]) -> OutputBlock | None:
     if "application/json" not in data:
         return None
-    return Block("json", pretty(data["application/json"]))
+    return OutputBlock("json", pretty(data["application/json"]))
 
 
-def _plain(data: Mapping[str, Any]) -> Block | None:
+def _plain(data: Mapping[str, Any]) -> OutputBlock | None:
     return _as("text", data, "text/plain")
 
 
-def _as(kind: Kind, data: Mapping[str, Any], mime: str) -> Block | None:
-    return Block(kind, text_of(data[mime])) if mime in data else None
+def _as(kind: Kind, data: Mapping[str, Any], mime: str) -> OutputBlock | None:
+    return OutputBlock(kind, text_of(data[mime])) if mime in data else None
 
 
-def _telling(data: Mapping[str, Any]) -> Block | None:
+def _telling(data: Mapping[str, Any]) -> OutputBlock | None:
     """Plain text, unless it only says that there is an object."""
     found = _plain(data)
     text = found.text.strip() if found is not None else ""
     return None if not text or _SAYS_NOTHING.match(text) else found
 
 
-def _words(data: Mapping[str, Any]) -> Block | None:
+def _words(data: Mapping[str, Any]) -> OutputBlock | None:
     """The words of HTML; a chart's or a widget's are only its scaffold."""
     if "text/html" not in data or any(mime.endswith("+json") for mime in data):
         return None
     text = sanitised_html.text(text_of(data["text/html"]))
-    return Block("text", text) if text else None
+    return OutputBlock("text", text) if text else None
 
 
-def _frame(data: Mapping[str, Any]) -> Block | None:
+def _frame(data: Mapping[str, Any]) -> OutputBlock | None:
     """A data frame of pandas or polars: how many of its rows are shown is only in its HTML."""
     text = text_of(data.get("text/plain", ""))
     found = PANDAS.search(text) or _POLARS.search(text)
@@ -145,7 +145,7 @@ def _frame(data: Mapping[str, Any]) -> Block | None:
     size = f"table: {'some' if shown is None else f'{shown:,}'} of {total:,} rows"
     if found.re is PANDAS and _COLUMNS_LEFT_OUT in html.partition("<tbody>")[0]:
         size += f", some of {int(found[2]):,} columns"
-    return Block("text", text, size_of_table=size)
+    return OutputBlock("text", text, size_of_table=size)
 
 
 def _rows_shown(html: str, total: int) -> int | None:
@@ -170,21 +170,21 @@ FORMS: Mapping[Reader, tuple[Form, ...]] = {
 }  # fmt: skip
 
 
-def display_block(data: Mapping[str, Any], reader: Reader) -> Block:
+def display_block(data: Mapping[str, Any], reader: Reader) -> OutputBlock:
     """What a reader gets of one MIME bundle."""
     return replace(_first_form(data, reader), has_result=_carries_result(data))
 
 
-def _first_form(data: Mapping[str, Any], reader: Reader) -> Block:
+def _first_form(data: Mapping[str, Any], reader: Reader) -> OutputBlock:
     """Without any form for the reader: the result that it carries, or its types."""
     for form in FORMS[reader]:
         found = form(data)
         if found is not None:
             return found
     if names := list(_result_names(data)):
-        return Block("result", ", ".join(names))
+        return OutputBlock("result", ", ".join(names))
     kinds = [str(mime) for mime in data if mime != "text/plain"]
-    return Block("other", ", ".join(kinds)) if kinds else _plain(data) or Block("text")
+    return OutputBlock("other", ", ".join(kinds)) if kinds else _plain(data) or OutputBlock("text")
 
 
 def _carries_result(data: Mapping[str, Any]) -> bool:
@@ -197,12 +197,12 @@ def _result_names(data: Mapping[str, Any]) -> Iterator[str]:
             yield str(payload.get("name", ""))
 
 
-def output_block(output: Mapping[str, Any], reader: Reader) -> Block | None:
+def output_block(output: Mapping[str, Any], reader: Reader) -> OutputBlock | None:
     """One output of a cell; None where there is nothing to show."""
     kind = output.get("output_type")
     if kind == "stream":
         name: Kind = "stderr" if output.get("name") == "stderr" else "stdout"
-        return Block(name, text_of(output.get("text", "")))
+        return OutputBlock(name, text_of(output.get("text", "")))
     if kind == "error":
         return error_block(output.get("ename", ""), output.get("evalue", ""), output)
     data = output.get("data")
@@ -210,7 +210,7 @@ def output_block(output: Mapping[str, Any], reader: Reader) -> Block | None:
         return None
     value = kind == "execute_result"
     if (where := pointer(output)) is not None and reader == "agent":
-        return Block(
+        return OutputBlock(
             "elsewhere", f"{where['size']:,} bytes, kept outside the record", is_value=value
         )
     found = display_block(data, reader)
@@ -225,13 +225,13 @@ def _size(metadata: object, mime: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, size) for name, size in sizes if type(size) is int and 0 < size < 10_000)
 
 
-def error_block(name: object, value: object, output: Mapping[str, Any]) -> Block:
+def error_block(name: object, value: object, output: Mapping[str, Any]) -> OutputBlock:
     lines = output.get("traceback")
     text = "\n".join(map(str, lines)) if isinstance(lines, list | tuple) else ""
-    return Block("error", text or f"{name}: {value}")
+    return OutputBlock("error", text or f"{name}: {value}")
 
 
-def cell_blocks(cell: CellRecord, reader: Reader) -> Iterator[Block]:
+def cell_blocks(cell: CellRecord, reader: Reader) -> Iterator[OutputBlock]:
     """All outputs of a cell, and the error that it ended with where none of them shows one."""
     shown = False
     for output in cell.outputs:

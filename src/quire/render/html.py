@@ -17,7 +17,7 @@ from ..record.cell_calls import by_cell, labelled
 from ..record.record import CellRecord, Record, Result
 from ..text import last_drawn, one_line, plain, scrubbed, shortened
 from . import sanitised_html
-from .blocks import Block, cell_blocks, display_block
+from .blocks import OutputBlock, cell_blocks, display_block
 from .images import data_uri
 
 OUTPUT_LINES = 2_000
@@ -211,13 +211,13 @@ def _highlighter(language: str) -> Callable[[str], str]:
     return lambda code: str(highlight(code, lexer, formatter)).rstrip("\n")
 
 
-def _output(block: Block) -> str:
+def _output(block: OutputBlock) -> str:
     if block.kind in ("stdout", "stderr", "error"):
         return _capped(block.text, block.kind)
     return f'<div class="output">{_display(block)}</div>\n'
 
 
-def _display(block: Block) -> str:
+def _display(block: OutputBlock) -> str:
     match block.kind:
         case "html":
             paper = " paper" if sanitised_html.is_coloured(block.text) else ""
@@ -246,7 +246,7 @@ def _capped(text: str, look: str) -> str:
     return f'<pre class="output {look}">{shown}</pre>\n'
 
 
-def _image(block: Block) -> str:
+def _image(block: OutputBlock) -> str:
     alt = escape(one_line(block.text)[:200] or "figure")
     sizes = "".join(f' {name}="{size}"' for name, size in block.size)
     return f'<img src="{data_uri(block.mime, block.payload)}" alt="{alt}"{sizes}>'

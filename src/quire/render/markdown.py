@@ -11,7 +11,7 @@ from ..record.cell_calls import by_cell, labelled
 from ..record.record import CellRecord, Record, Result
 from ..text import one_line, plain, scrubbed, shortened
 from . import sanitised_html
-from .blocks import Block, cell_blocks, display_block
+from .blocks import OutputBlock, cell_blocks, display_block
 from .images import data_uri, picture
 
 OUTPUT_LINES = 200
@@ -110,7 +110,7 @@ def _name(record: Record, cell: CellRecord) -> str:
     return f"cell {record.cells.index(cell)}"
 
 
-def _output(block: Block) -> str:
+def _output(block: OutputBlock) -> str:
     """One output: a picture if it has one, else the text that says most."""
     match block.kind:
         case "image":

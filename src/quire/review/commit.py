@@ -10,13 +10,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from ..errors import DocumentError, QuireError, UsageError
+from ..errors import DocumentError, Hint, NextStep, QuireError, UsageError
 from ..files import write_atomic
 from ..git import commit_files
 from ..git.commit_files import Change, Draft
 from ..git.filters import strip
 from ..git.repository import Repository, branch_name
-from ..next_steps import Hint, NextStep
 from ..task import formats, percent, sync
 from ..task.lint import Finding, lint
 from ..task.sync import Step

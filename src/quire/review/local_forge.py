@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any, get_args
 
-from ..errors import ForgeError, GitError, UsageError
+from ..errors import ForgeError, GitError, Hint, NextStep, UsageError
 from ..git.objects import Objects, entries
 from ..git.ref_log import GitLog, Look, Step
 from ..git.repository import Repository, branch_name
-from ..next_steps import Hint, NextStep
 from .branch_merge import land, land_there, upstream
 from .proposal_events import (
     EVENTS,

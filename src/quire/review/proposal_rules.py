@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import get_args
 
-from ..errors import ForgeError, UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import ForgeError, Hint, NextStep, UsageError
 from .protocol import Comment, Proposal, Verdict
 
 TITLE = 255  # the least that the forges take

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..archive.branch import GitArchive
-from ..errors import QuireError, UsageError
+from ..errors import Hint, NextStep, Option, QuireError, UsageError
 from ..git.repository import Repository, branch_name
-from ..next_steps import Hint, NextStep, Option
 from ..proof.keys import trust_of
 from ..proof.verify import Verdict, verify_run
 from ..record.record_files import NOTEBOOK

@@ -17,9 +17,8 @@ from ..engine.approval import Verdict
 from ..engine.output_sieve import Sieve
 from ..engine.run_cell import Calls, Cancel, CellRunner, Limit, NoCalls, utc_now
 from ..engine.saved_states import NO_SNAPSHOTS, NOT_THERE, Budget, Mark, Marks
-from ..errors import KernelError, UsageError
+from ..errors import Hint, KernelError, NextStep, UsageError
 from ..kernel.protocol import Kernel
-from ..next_steps import Hint, NextStep
 from ..record.events import (
     CellError,
     CellFinished,

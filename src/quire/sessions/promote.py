@@ -9,9 +9,8 @@ from typing import Any
 
 from ..engine.run import NotebookExecutor
 from ..engine.run_cell import Cancel
-from ..errors import UsageError
+from ..errors import Hint, Option, UsageError
 from ..files import write_atomic
-from ..next_steps import Hint, Option
 from ..record.plan import jsonable
 from ..record.record import CellRecord, Record
 from ..task import formats, params

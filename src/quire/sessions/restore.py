@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..engine.run_cell import Cancel
-from ..errors import UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import Hint, NextStep, UsageError
 from ..record.events import Event
 from ..task.document import Cell
 from ..workspace import Workspace

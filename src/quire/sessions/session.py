@@ -29,11 +29,10 @@ from ..engine.nested import run_called
 from ..engine.output_sieve import Bounds, Sieve
 from ..engine.run_cell import Cancel, utc_now
 from ..environments.resolve import activated
-from ..errors import DocumentError, HostError, QuireError, UsageError
+from ..errors import DocumentError, Hint, HostError, NextStep, QuireError, UsageError
 from ..kernel.engine_calls import Line
 from ..kernel.protocol import Kernel, KernelSpec
 from ..masking.secrets import Secret
-from ..next_steps import Hint, NextStep
 from ..record.events import Event, KernelReplaced, Rewound, SessionClosed, SessionOpened
 from ..record.plan import jsonable
 from ..record.questions import Asker

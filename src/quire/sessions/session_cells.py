@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import DocumentError, UsageError
-from ..next_steps import Hint, NextStep
+from ..errors import DocumentError, Hint, NextStep, UsageError
 from ..task import params
 from ..task.document import Cell, Document
 from ..task.stale import Ran, stale

@@ -14,9 +14,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import Hint, NextStep, UsageError
 from ..files import disk
-from ..next_steps import Hint, NextStep
 from ..record import journal
 from ..record.events import Event, SessionOpened
 from ..record.journal import Journal

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..errors import DocumentError
-from ..next_steps import Hint, NextStep
+from ..errors import DocumentError, Hint, NextStep
 from . import formats, percent
 from .document import Cell, CellKind, Document, identified
 

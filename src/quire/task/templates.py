@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import ConfigError, DocumentError
-from ..next_steps import Hint, NextStep
+from ..errors import ConfigError, DocumentError, Hint, NextStep
 from ..workspace import Workspace
 from .formats import LOGBOOK
 
