@@ -78,13 +78,8 @@ BUDGET: dict[str, int] = {
     "git": 4187,
     "host": 707,
     "kernel": 5741,
-<<<<<<< HEAD
     "logbooks": 1063,
-    "masking": 997,
-=======
-    "logbooks": 1105,
     "masking": 1008,
->>>>>>> main
     "mcp": 697,
     "proof": 2441,
     "record": 3329,
