@@ -75,7 +75,7 @@ def one_line(text: str) -> str:
 def visible(text: str) -> str:
     """Source as it is: nothing in it is left out, and nothing is obeyed. `^M` is a return that
     ends no line: Python begins a new one there, a terminal would write over the old one. What
-    cannot be seen is named: whoever changes a cell has to know that it is there."""
+    cannot be seen is named: an edit of the cell has to reproduce it."""
     return unseen_named(_CONTROL.sub(_marked, scrubbed(text).replace("\r\n", "\n")))
 
 

@@ -16,14 +16,10 @@ from quire.record.events import (
     CellError,
     CellFinished,
     CellStarted,
-    CellSubmitted,
     Event,
-    KernelDied,
-    KernelReplaced,
     NoteAdded,
     OutputAdded,
     OutputCut,
-    OutputUpdated,
     ResultGlued,
     RunFinished,
     RunStarted,
@@ -31,10 +27,9 @@ from quire.record.events import (
     Warned,
 )
 from quire.record.record import CellRecord, Record, fold
-from quire.record.session_answer import answer_of
 from quire.render.agent_page import Whole
 from quire.render.agent_results import value_text
-from quire.render.agent_run import Limits, StaleCell, tell_cells, tell_run
+from quire.render.agent_run import Limits, tell_run
 from quire.text import EXPLAINED, MARK
 
 OUR_LINES = re.compile(r"^(?!\| )", re.MULTILINE)
@@ -167,72 +162,6 @@ def test_what_is_missing_in_the_middle_of_a_long_line_is_counted_once() -> None:
     rows = [row for row in text.split("\n") if row.startswith("| x")]
     shown = sum(row.removesuffix("characters").count("x") for row in rows)
     assert shown + int(omitted[1].replace(",", "")) == 1_310_000
-
-
-def test_colours_bars_and_controls() -> None:
-    text = tell_run(
-        ran([stream("\r 0%\r50%\r100%\n\x1b[31mred\x1b[0m\a\u202eabc\u2028x\nab\b\bcd\n")])
-    ).text
-    assert "| 100%\n| red^G<U+202E>abc<U+2028>x\n| cd" in text
-    assert "50%" not in text
-
-
-def test_one_text_of_one_display() -> None:
-    text = tell_run(
-        ran([shown(text__plain="a table of words", text__html="<b>a table of words</b>")])
-    ).text
-    assert text.count("a table of words") == 1
-    only_html = tell_run(ran([shown(text__html="<p>a</p><p>b</p>")])).text
-    assert "| a b" in only_html
-
-
-def test_the_same_block_is_told_once() -> None:
-    block = "".join(f"row {n} of the block\n" for n in range(5))
-    text = tell_run(ran([stream(block)], [stream(block)])).text
-    assert text.count("row 3 of the block") == 1
-    assert "stdout: the same as what cell c0 gave out above" in text
-
-
-def test_an_object_with_no_words_of_its_own_is_told_by_its_table() -> None:
-    rows = "".join(f"<tr>\n  <th>{n}</th>\n  <td>v{n}</td>\n</tr>" for n in range(3))
-    data = shown(
-        text__plain="<pandas.Styler at 0x7f91e2578750>", text__html=f"<table>{rows}</table>"
-    )
-    told = tell_run(ran([data])).text
-    assert "at 0x" not in told
-    assert "| 0 v0\n| 1 v1\n| 2 v2" in told
-    alone = shown(text__plain="<matplotlib.lines.Line2D at 0x7f91e2578750>")
-    assert "Line2D at 0x" in tell_run(ran([alone])).text
-
-
-def test_a_wide_table_says_that_columns_are_missing() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame([range(100)] * 3)
-    data = shown(text__plain=repr(frame), text__html=frame._repr_html_())
-    assert "\ntable: 3 of 3 rows, some of 100 columns:" in tell_run(ran([data])).text
-
-
-def test_tables_say_how_much_of_them_is_there() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": range(29_658)})
-    with pandas.option_context("display.max_rows", 10):
-        data = shown(text__plain=repr(frame), text__html=frame.to_html(max_rows=10))
-    assert "\ntable: 10 of 29,658 rows:" in tell_run(ran([data])).text
-
-
-def test_tables_do_not_spend_characters_on_their_alignment() -> None:
-    pandas = pytest.importorskip("pandas")
-
-    def told(values: list[object]) -> str:
-        frame = pandas.DataFrame({"a": values, "long": 1})
-        data = shown(text__plain=repr(frame), text__html=frame.to_html(max_rows=4))
-        return tell_run(ran([data])).text
-
-    with pandas.option_context("display.max_rows", 4):
-        plain, spaced = told([*range(100)]), told(["x y"] * 100)
-    assert "|  a long\n| 0 0 1\n| 1 1 1\n| …\n| 98 98 1\n| 99 99 1" in plain
-    # Where a value has a space, one space would not tell columns apart.
-    assert "| 0  x y  1\n| 1  x y  1\n| …\n| 98  x y  1" in spaced
 
 
 def test_results_by_name_and_tables_by_their_first_rows() -> None:
@@ -535,125 +464,6 @@ def test_what_is_missing_is_counted_exactly(rows: list[str], room: int) -> None:
 
 
 # Sessions
-
-
-def submitted(order: int, index: int | None = 3) -> list[Event]:
-    cell = CellSubmitted(f"c{order}", order, index, "Look", f"work({order})", AT)
-    return [cell, CellStarted(f"c{order}", AT)]
-
-
-def test_a_replaced_kernel_is_announced_before_all_else() -> None:
-    events: list[Event] = [
-        KernelReplaced(3, "the host ended", AT),
-        *submitted(1),
-        OutputAdded("c1", stream("hi\n")),
-        CellFinished("c1", "ok", AT, 0.1, 1),
-    ]
-    told = tell_cells(answer_of(events), session="a", task="t.py", epoch=3)
-    first, second = told.text.split("\n")[:2]
-    assert first.startswith("THE KERNEL WAS REPLACED (epoch 3): what ran before is gone.")
-    assert second == 'ok: session "a", epoch 3'
-    assert 'cell 3 (c1) "Look": ok, 0.10 s\nstdout:\n| hi' in told.text
-
-
-def test_a_failed_cell_of_a_session_says_how_to_go_back() -> None:
-    error = CellError("KeyError", "'x'", (), (at(1, 2),))
-    events: list[Event] = [
-        *submitted(1, 2),
-        CellFinished("c1", "ok", AT, 0.1, 1),
-        *submitted(2),
-        CellFinished("c2", "failed", AT, 0.1, 2, error),
-    ]
-    stale = [StaleCell(5, "c5", "uses x, which cell 3 defined again later")]
-    told = tell_cells(answer_of(events), session="a", task="t.py", epoch=1, stale=stale)
-    assert told.failed
-    assert told.text.startswith('failed: session "a", epoch 1; 2 cells ran')
-    assert "| > 1  work(2)" in told.text
-    assert 'notebook_session(action="rewind", session="a", cell="c2")' in told.text
-    assert 'notebook_session(action="exec", session="a", cells="3-")' in told.text
-    assert "without output: 1 cell, ok" in told.text
-    assert "stale now (1):\n  cell 5 (c5): " in told.text
-
-
-def test_a_dead_kernel_says_so() -> None:
-    events: list[Event] = [
-        *submitted(1),
-        KernelDied("c1", "it was killed (signal 9)", 9),
-        CellFinished("c1", "died", AT, 0.1),
-    ]
-    told = tell_cells(answer_of(events), session="a", task="t.py", epoch=2)
-    assert told.failed
-    assert "it was killed (signal 9)" in told.text
-    assert 'go back to before it: notebook_session(action="rewind", session="a"' in told.text
-    told = tell_cells(
-        answer_of(events), session="a", task="t.py", epoch=2, no_way_back="a socket is open"
-    )
-    assert 'cannot be undone: "a socket is open"' in told.text
-    assert 'action="rewind"' not in told.text
-    assert 'notebook_session(action="restart", session="a")' in told.text
-
-
-def loose(order: int, source: str) -> list[Event]:
-    return [CellSubmitted(f"x{order}", order, None, "", source, AT), CellStarted(f"x{order}", AT)]
-
-
-STOP = CellError("KeyboardInterrupt", "", (), (at(1, 7),))
-
-
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [("timed_out", "timed out, 2.00 s"), ("cancelled", "cancelled, 2.00 s")],
-)
-def test_a_stopped_line_of_the_calls_own_code_is_told_in_a_line(status: str, said: str) -> None:
-    end = CellFinished("x7", status, AT, 2.0, 7, STOP)
-    told = tell_cells(answer_of([*loose(7, "work()"), end]), session="a", task="t.py", epoch=1)
-    assert told.failed
-    assert told.text == f"{said}: code #7; undo: rewind cell #7"
-
-
-@pytest.mark.parametrize(
-    ("source", "between"),
-    [
-        ("a = 1\nwork()", []),
-        ("work()", [OutputAdded("x7", stream("as far as here\n"))]),
-        ("work()", [Warned("x7", "no way back")]),
-        ("work()", [ResultGlued("x7", "rows", "json", 3)]),
-    ],
-)
-def test_what_a_stopped_code_left_is_told_in_full(source: str, between: list[Event]) -> None:
-    end = CellFinished("x7", "timed_out", AT, 2.0, 7, STOP)
-    answer = answer_of([*loose(7, source), *between, end])
-    text = tell_cells(answer, session="a", task="t.py", epoch=1).text
-    assert text.startswith('timed out: session "a", epoch 1')
-    assert "| > 1  " in text
-    assert 'rewind", session="a", cell="#7")' in text
-
-
-def test_a_display_that_was_updated_is_told_as_it_is_now() -> None:
-    events: list[Event] = [
-        *submitted(1),
-        OutputAdded("c1", shown(text__plain="1 of 9"), "d"),
-        OutputUpdated("c1", "d", {"text/plain": "9 of 9"}, {}),
-        CellFinished("c1", "ok", AT, 0.1, 1),
-    ]
-    text = tell_cells(answer_of(events), session="a", task="t.py", epoch=1).text
-    assert "9 of 9" in text
-    assert "1 of 9" not in text
-
-
-def test_a_cell_that_goes_on() -> None:
-    events = [*submitted(1), OutputAdded("c1", stream("so far\n"))]
-    told = tell_cells(answer_of(events), session="a", task="t.py", epoch=1, running=True)
-    assert told.text.startswith('running: session "a"')
-    assert "| so far" in told.text
-    assert not told.failed
-    quiet = tell_cells(
-        answer_of(submitted(1)), session="a", task="t.py", epoch=1, running=True
-    ).text
-    assert "1 cell began; the last goes on" in quiet
-    none = tell_cells(answer_of([]), session="a", task="t.py", epoch=1, running=True).text
-    assert none.startswith('running: session "a", epoch 1; started, and no cell has begun yet')
-    assert ", ok" not in quiet
 
 
 def test_steps_survive_what_is_in_them() -> None:

@@ -140,7 +140,7 @@ SHORT = 200  # characters that may be said again
 class Limits:
     """In characters; `side` in pixels."""
 
-    whole: int = 23_500  # whoever hands it over may add a line or two
+    whole: int = 23_500  # a tool may add a line or two
     stream: int = 8_000  # of stdout, of stderr, of a display
     pictures: int = 4
     side: int = 1_200
@@ -231,7 +231,7 @@ class Teller:
         return "" if self.limits.alone else f"; more: {self.asking(cell=self._named(cell))}"
 
     def rest_of_error(self, cell: CellRecord) -> Callable[[Excerpt], str]:
-        """The call that reads what is left out of an error's text."""
+        """The call that reads the omitted part of an error's text."""
 
         def call(cut: Excerpt) -> str:
             assert cell.error is not None

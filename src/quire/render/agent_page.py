@@ -34,7 +34,7 @@ class Excerpt:
 
     head: tuple[str, ...]
     tail: tuple[str, ...] = ()
-    lines: int | None = 0  # None: nobody knows, or only middles of lines are missing
+    lines: int | None = 0  # None: unknown, or only middles of lines are missing
     characters: int = 0  # newlines included
     long: int = 0  # the first line of which only the middle is missing, from 1
 
@@ -190,7 +190,7 @@ class Page:
         self._parts: list[str | Quotation] = []
 
     def say(self, line: str) -> None:
-        """A line of ours. What of it is a stranger's was made `inline` by whoever says it."""
+        """A line of ours. The caller escapes foreign text in it with `inline`."""
         self._parts.append(shortened_line(cleaned(line).replace("\n", " "), OWN_LINE))
 
     def quote(
@@ -265,7 +265,7 @@ def _first_line_ours(text: str) -> str:
 
 _RANGE = re.compile(r"(\d{1,12})?(-)?(\d{1,12})?")
 _WITHIN = re.compile(r"(\d{1,12}):(\d{1,12})")
-FIRST = 200  # lines, where nobody says which
+FIRST = 200  # lines, by default
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ def _speaks(cell: CellRecord) -> bool:
 
 
 def _silent(page: Page, cell: CellRecord, stands: Mapping[str, Standing]) -> None:
-    """Somebody asked for it, and there is nothing to be told, also where the run failed."""
+    """A cell that was asked for and has no output."""
     page.say(_line_of(cell, stands))
     if cell.kind != "code":
         page.say("it is text")
@@ -228,7 +228,7 @@ def _after_run(
     if bad is None:
         yield "run it again", NextStep("run", again)
         return
-    # The states of a run that somebody called off are not kept.
+    # The states of a cancelled run are not kept.
     resumable = (
         resumable
         and record.outcome != "cancelled"
@@ -351,7 +351,7 @@ def tell_cells(
 
 
 def replacement(event: KernelReplaced) -> str:
-    """The first thing to be said where a kernel is not the one that somebody knew."""
+    """The first line of an answer after the kernel was replaced."""
     if event.how == "restored":
         return f"a fresh kernel (epoch {event.epoch}), in which ran again what had run before"
     return (

@@ -1,4 +1,4 @@
-"""A comparison as lines for a reader. Every text in them is a stranger's and is made harmless."""
+"""A comparison of two runs as lines of text. All text of the runs in them is escaped."""
 
 from __future__ import annotations
 

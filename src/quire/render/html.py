@@ -1,7 +1,7 @@
 """A record as one HTML page: no network, no script, light and dark.
 
-Whatever the notebook printed or displayed is data from a stranger. It is escaped here or cleaned by
-`sanitise`, and the page forbids itself every connection.
+Output is not trusted: it is escaped here or cleaned by `sanitised_html`, and the page's own policy
+forbids every connection.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def picture(data: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def raster(data: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The same, but only of pixels: what a reader who sees images can be given. Looks at its
-    beginning alone: whoever opens it sees the rest."""
+    """The same, but only of pixels: what a reader who sees images can be given. Checks only
+    its beginning: `shrink` opens it."""
     for mime in ("image/png", "image/jpeg", "image/webp", "image/gif"):
         if mime in data:
             joined = "".join(text_of(data[mime]).split())

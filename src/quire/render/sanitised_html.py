@@ -1,4 +1,4 @@
-"""What a stranger wrote, as HTML that can only be looked at.
+"""Untrusted HTML and Markdown, cleaned so that it can only be looked at.
 
 Two policies. A Markdown cell is part of the task, which a person reviewed: its links stay. An
 output is whatever the code produced: it loses every address, id and class, so that it can neither
