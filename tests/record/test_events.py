@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import pytest
@@ -124,10 +124,15 @@ def test_what_is_no_event_says_so(line: str) -> None:
 
 
 def test_an_error_travels_as_an_object() -> None:
-    event = CellFinished("c", "failed", error=CellError("E", "v", ("a", "b")))
+    frame = {"where": "f(x)", "line": 3, "count": None, "file": "a.py", "code": "1 / x"}
+    event = CellFinished("c", "failed", error=CellError("E", "v", ("a", "b"), (frame,)))
     told = json.loads(dumps(event))
-    assert told["error"] == {"name": "E", "value": "v", "traceback": ["a", "b"]}
+    assert told["error"] == {
+        "name": "E", "value": "v", "traceback": ["a", "b"], "frames": [frame],
+    }  # fmt: skip
     assert loads(dumps(event)) == event
+    del told["error"]["frames"]  # as an earlier Quire wrote it
+    assert loads(json.dumps(told)) == replace(event, error=CellError("E", "v", ("a", "b")))
 
 
 def test_events_are_values() -> None:
