@@ -84,7 +84,7 @@ BUDGET: dict[str, int] = {
     "mcp": 697,
     "proof": 2442,
     "record": 3357,
-    "render": 3096,
+    "render": 3091,
     "review": 5211,
     "search": 3556,
     "sessions": 1633,

@@ -36,7 +36,7 @@ Replaced = Literal["lost", "restarted", "restored"]
 @dataclass(frozen=True, slots=True)
 class CellError:
     """What a cell raised. `traceback` is the kernel's own lines, ANSI colours included; `frames`
-    the same as data, where the kernel says it (see `render.failure`)."""
+    the same as data, where the kernel sends it (see `render.agent_failure`)."""
 
     name: str
     value: str

@@ -69,11 +69,6 @@ class Whole:
     lines: int | None = None
 
 
-def excerpt(text: str, room: int) -> Excerpt:
-    """At most `room` characters of it with the marks, a notice not counted."""
-    return excerpt_of(lines_of(text), room)
-
-
 def lines_of(text: str) -> list[str]:
     """A newline at the end begins no further line."""
     return cleaned(text).removesuffix("\n").split("\n")
