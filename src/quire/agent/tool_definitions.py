@@ -88,6 +88,15 @@ _CHANGES: Schema = {
     },
     "description": "Steps that run other code this time; step: number, id or title",
 }
+_DECLARED: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"name": _TEXT, "type": _TEXT, "default": {}, "help": _TEXT},
+        "required": ["name"],
+    },
+    "description": "Its inputs; type as list[str], date; without default required",
+}
 _PARAMETERS: Schema = {"type": "object", "description": "Values by parameter name"}
 
 TOOLS = (
@@ -97,6 +106,7 @@ TOOLS = (
         "Says which cells wait to be filled in.",
         {
             "task_description": _text("What it shall do, and why; first line is the title"),
+            "parameters": _DECLARED,
             "path": _text("Otherwise named by the description"),
         },
         ("task_description",),

@@ -24,6 +24,7 @@ __all__ = [
     "Lack",
     "Parameter",
     "Resolution",
+    "checked_name",
     "declared",
     "effective",
     "examine",
@@ -262,7 +263,7 @@ def parse_assignments(
     for kind, pairs in (("text", p), ("raw", r)):
         for pair in pairs:
             name, value = _pair(pair) if isinstance(pair, str) else pair
-            checked = _name(name, language)
+            checked = checked_name(name, language)
             found.pop(checked, None)
             found[checked] = Given(value, "raw" if kind == "raw" else "text")
     return found
@@ -277,7 +278,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _name(name: Any, language: str) -> str:
+def checked_name(name: Any, language: str = "python") -> str:
     valid = isinstance(name, str) and (
         bool(_R_NAME.match(name))
         if language == "r"
@@ -305,7 +306,7 @@ def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
             f"{name} holds no mapping but a {type(data).__name__}",
             hint="write one `name: value` per line",
         )
-    return {_name(key, language): Given(value) for key, value in data.items()}
+    return {checked_name(key, language): Given(value) for key, value in data.items()}
 
 
 def _json(text: str, name: str) -> Any:
