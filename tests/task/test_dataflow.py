@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from growth import lines_run
-from quire.task.dataflow import is_pure, names
+from quire.task.dataflow import names
+from quire.task.purity import is_pure
 
 
 @pytest.mark.parametrize(
