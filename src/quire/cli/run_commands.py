@@ -269,7 +269,7 @@ def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:
 def params(app: App, path: str, as_json: bool) -> None:
     """Show what a task can be given: name, type, default and help of each parameter."""
     from ..record.plan import jsonable
-    from ..task.list_params import parameters
+    from ..task.read_task import parameters
 
     app.json_asked = as_json
     found = parameters(app.workspace(), path)

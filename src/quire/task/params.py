@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain, count
 from keyword import iskeyword
 from typing import Any
 
@@ -18,24 +19,7 @@ from .literals import literal
 from .parameter_cell import INJECTED_TAG, Parameter, in_cell, parameters_cell
 from .parameter_types import Given, Misfit, convert
 
-__all__ = [
-    "INJECTED_TAG",
-    "Given",
-    "Lack",
-    "Parameter",
-    "Resolution",
-    "checked_name",
-    "declared",
-    "effective",
-    "examine",
-    "filled",
-    "inject",
-    "parameters_cell",
-    "parse_assignments",
-    "resolve",
-    "typed",
-    "wrong",
-]
+__all__ = ["INJECTED_TAG", "Given", "Parameter", "parameters_cell"]  # beside what is here
 
 _R_NAME = re.compile(r"(?:[A-Za-z]|\.(?![0-9]))[\w.]*$")
 _LONGEST = 80
@@ -160,9 +144,8 @@ def _listed(given: Mapping[str, Given]) -> str:
 
 
 def _unknown(name: str, known: Mapping[str, Parameter]) -> str:
-    near = get_close_matches(name, known, n=1) or [
-        other for other in known if other.lower() == name.lower()
-    ]
+    folded = {other.lower(): other for other in known}
+    near = [folded[other] for other in get_close_matches(name.lower(), folded, n=1)]
     return f"{name} is not a parameter" + (f"; did you mean {near[0]}?" if near else "")
 
 
@@ -211,36 +194,21 @@ def inject(doc: Document, values: Mapping[str, Any]) -> Document:
 
 
 def _source(values: Mapping[str, Any], language: str) -> str:
-    comment = "//" if language == "javascript" else "#"
-    lines = [f"{comment} Parameters"]
+    between = {"bash": "=", "r": " <- "}.get(language, " = ")
+    lines = ["# Parameters"]
     for name, value in values.items():
         try:
-            text = literal(value, language)
+            lines.append(f"{name}{between}{literal(value, language)}")
         except ParameterError as error:
             raise ParameterError(f"{name}: {error.message}", hint=error.hint) from error
-        lines.append(_assignment(name, text, language))
     return "\n".join(lines)
-
-
-def _assignment(name: str, text: str, language: str) -> str:
-    match language:
-        case "bash":
-            return f"{name}={text}"
-        case "r":
-            return f"{name} <- {text}"
-        case "javascript":
-            return f"{name} = {text};"
-    return f"{name} = {text}"
 
 
 def _free_id(source: str, cells: list[Cell]) -> str:
     taken = {cell.id for cell in cells}
-    stem = id_ = digest_id("code", source)
-    n = 1
-    while id_ in taken:
-        n += 1
-        id_ = f"{stem}-{n}"
-    return id_
+    stem = digest_id("code", source)
+    numbered = (f"{stem}-{n}" for n in count(2))
+    return next(id_ for id_ in chain([stem], numbered) if id_ not in taken)
 
 
 def parse_assignments(
@@ -298,7 +266,7 @@ def checked_name(name: Any, language: str = "python") -> str:
 
 
 def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
-    data = _json(text, name) if name.lower().endswith(".json") else _yaml(text, name)
+    data = _loaded(text, name)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -309,27 +277,21 @@ def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
     return {checked_name(key, language): Given(value) for key, value in data.items()}
 
 
-def _json(text: str, name: str) -> Any:
+def _loaded(text: str, name: str) -> Any:
+    kind = "JSON" if name.lower().endswith(".json") else "YAML"
     try:
-        return json.loads(text.removeprefix("\ufeff"))
-    except json.JSONDecodeError as error:
+        return json.loads(text.removeprefix("\ufeff")) if kind == "JSON" else _yaml(text)
+    except (ValueError, TypeError, RecursionError) as error:
         raise ParameterError(
-            f"{name} is not valid JSON: {error.msg} on line {error.lineno}, column {error.colno}",
-            hint="correct the file, or write it as YAML",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(
-            f"{name} cannot be read: {error}", hint="a number is too long or a list too deep"
+            f"{name} is not valid {kind}: {' '.join(str(error).split())}",
+            hint="write `name: value`, quoted where needed" if kind == "YAML" else "correct it",
         ) from error
 
 
-def _yaml(text: str, name: str) -> Any:
+def _yaml(text: str) -> Any:
     import yaml
 
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise ParameterError(
-            f"{name} is not valid YAML: {said}", hint="write `name: value`, quoted where needed"
-        ) from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
