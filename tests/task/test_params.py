@@ -190,7 +190,8 @@ def test_raw_is_always_text():
 
 @pytest.mark.parametrize(
     ("default", "text", "value"),
-    [("1", "5", 5), ("2 * 3 + 1", "5", 5), ("'a' + 'b'", "5", "5"), ("-(1.5)", "5", 5.0), ("1.0", "5", 5.0), ("True", "no", False), ("'a'", "5", "5"),
+    [("2 * 3 + 1", "5", 5), ("'a' + 'b'", "5", "5"), ("-(1.5)", "5", 5.0), ("1", "5", 5),
+     ("1.0", "5", 5.0), ("True", "no", False), ("'a'", "5", "5"),
      ("[1]", "a,2", ["a", 2]), ("None", "5", 5), ("None", "abc", "abc"), ("f()", "1.5", 1.5)],
 )  # fmt: skip
 def test_without_annotation_the_default_gives_the_type(default, text, value):

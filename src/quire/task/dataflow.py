@@ -83,7 +83,7 @@ class _Body:
 
 def _body(node: _Function) -> _Body:
     """By Python's own scope rules, without defaults, decorators and annotations."""
-    body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+    body: list[ast.stmt] = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
     arguments = ", ".join(arg.arg for arg in _arguments(node.args))
     lines = ast.unparse(ast.Module(body, [])).split("\n")
     kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
