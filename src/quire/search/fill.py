@@ -202,18 +202,6 @@ def _damaged(index: Index) -> dict[str, str]:
         return index_queries.damaged(con)
 
 
-def later(ws: Workspace) -> None:
-    """Have it caught up when nobody waits: in a host."""
-    if ws.engine.outlives:
-        ws.engine.later(f"index of {ws.root}", lambda: _quietly(ws))
-
-
-def _quietly(ws: Workspace) -> None:
-    """Only what is there is kept up: the first search makes one, and says so."""
-    if index_of(ws).path.exists():
-        catch_up(ws)
-
-
 def status(ws: Workspace) -> dict[str, Any]:
     """What the index has, what it lacks and what it cannot read. Changes nothing."""
     index = index_of(ws)
