@@ -97,8 +97,9 @@ def _only_declares(source: str) -> bool:
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             continue
-        value = statement.value if isinstance(statement, ast.AnnAssign | ast.Expr) else None
-        if value is None or not _is_literal(value):
+        if not isinstance(statement, ast.AnnAssign | ast.Expr):
+            return False
+        if statement.value is not None and not _is_literal(statement.value):
             return False
     return True
 
