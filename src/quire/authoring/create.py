@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UsageError
-from ..files import disk
+from ..files import disk, write_atomic
 from ..task.params import Parameter, declared
 from ..task.waiting_cells import Waiting
 from ..workspace import STATE, Workspace
@@ -165,16 +164,13 @@ def _create(path: Path, data: bytes) -> bool:
     """Whole, and only where nothing is; whether it could be."""
     with disk(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".new.", suffix=".tmp")
         try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fchmod(fd, 0o644)
-                os.fsync(fd)
-            os.link(name, path)
+            path.open("xb").close()
         except FileExistsError:
             return False
-        finally:
-            os.unlink(name)
+        try:
+            write_atomic(path, data)
+        except BaseException:
+            path.unlink()
+            raise
     return True
