@@ -313,7 +313,5 @@ def test_assignments_that_cannot_be(arguments):
     assert caught.value.hint
 
 
-def test_names_of_other_languages():
-    assert parse_assignments(p=["a.b=1"], language="r") == {"a.b": Given("1", "text")}
-    # Python reads both spellings as one name.
+def test_python_reads_both_spellings_as_one_name():
     assert list(parse_assignments(p=[("ﬁle", "1"), ("file", "2")])) == ["file"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import chain, count
-from keyword import iskeyword
+from keyword import kwlist
 from typing import Any
+from unicodedata import normalize
 
 from ..errors import DocumentError, ParameterError
 from . import frontmatter, substitution
@@ -21,8 +21,8 @@ from .parameter_types import Given, Misfit, convert
 
 __all__ = ["INJECTED_TAG", "Given", "Parameter", "parameters_cell"]  # beside what is here
 
-_R_NAME = re.compile(r"(?:[A-Za-z]|\.(?![0-9]))[\w.]*$")
 _LONGEST = 80
+_NO_NAMES = frozenset((*kwlist, "__debug__"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def examine(doc: Document, given: Mapping[str, Given]) -> Resolution:
         front = "declare them in the front matter: `parameters:`"
         tag = 'tag the cell that sets the defaults: `# %% tags=["parameters"]`'
         raise ParameterError(
-            f"the task declares no parameters, but {_listed(given)} given",
+            f"the task declares no parameters, but was given {', '.join(given)}",
             hint=front if doc.format == "logbook" else tag,
         )
     known = {parameter.name: parameter for parameter in declared(doc)}
@@ -89,15 +89,23 @@ def examine(doc: Document, given: Mapping[str, Given]) -> Resolution:
             except Misfit as why:
                 lacks.append(Lack(parameter, _misfit(parameter, given[name], str(why))))
         elif parameter.required:
-            said = f"{name} is required{_typed(parameter)} and was not given"
-            lacks.append(Lack(parameter, said))
+            type_ = f" ({parameter.type})" if parameter.type else ""
+            lacks.append(Lack(parameter, f"{name} is required{type_} and was not given"))
     return Resolution(values, tuple(lacks), problems)
 
 
 def wrong(doc: Document, found: Resolution, more: Iterable[str] = ()) -> ParameterError:
     """One error for all that is wrong; `more` is what else a run lacks."""
     problems = [*found.problems, *(lack.problem for lack in found.lacks), *more]
-    return _error(problems, {parameter.name: parameter for parameter in declared(doc)})
+    one = len(problems) == 1
+    head = problems[0] if one else f"{len(problems)} problems with the parameters"
+    rest = [] if one else [f"  - {problem}" for problem in problems]
+    lines = [f"  {parameter}" for parameter in declared(doc)]
+    listing = ["declared parameters:", *lines] if lines else ["the parameters cell declares none"]
+    return ParameterError(
+        "\n".join([head, *rest, *listing]),
+        hint="give each parameter by its declared name with a value of its type",
+    )
 
 
 def filled(doc: Document, values: Mapping[str, Any]) -> Document:
@@ -139,10 +147,6 @@ def effective(doc: Document, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: known[name] for name in order if name in known}
 
 
-def _listed(given: Mapping[str, Given]) -> str:
-    return ", ".join(given) + (" was" if len(given) == 1 else " were")
-
-
 def _unknown(name: str, known: Mapping[str, Parameter]) -> str:
     folded = {other.lower(): other for other in known}
     near = [folded[other] for other in get_close_matches(name.lower(), folded, n=1)]
@@ -162,21 +166,6 @@ def _shown(value: Any) -> str:
     except ValueError:  # an integer beyond Python's limit for decimal text
         text = f"an integer of {value.bit_length()} bits"
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _typed(parameter: Parameter) -> str:
-    return f" ({parameter.type})" if parameter.type else ""
-
-
-def _error(problems: list[str], known: Mapping[str, Parameter]) -> ParameterError:
-    head = problems[0] if len(problems) == 1 else f"{len(problems)} problems with the parameters"
-    rest = [] if len(problems) == 1 else [f"  - {problem}" for problem in problems]
-    lines = [f"  {parameter}" for parameter in known.values()]
-    listing = ["declared parameters:", *lines] if lines else ["the parameters cell declares none"]
-    return ParameterError(
-        "\n".join([head, *rest, *listing]),
-        hint="give each parameter by its declared name with a value of its type",
-    )
 
 
 def inject(doc: Document, values: Mapping[str, Any]) -> Document:
@@ -216,8 +205,6 @@ def parse_assignments(
     r: Iterable[tuple[str, str] | str] = (),
     y: Iterable[str] = (),
     f: Iterable[tuple[str, str]] = (),
-    *,
-    language: str = "python",
 ) -> dict[str, Given]:
     """What the command line gives. Later wins; files come first, then YAML, then `p`, then `r`.
 
@@ -225,13 +212,13 @@ def parse_assignments(
     """
     found: dict[str, Given] = {}
     for name, text in f:
-        found |= _mapping(text, name, language)
+        found |= _mapping(text, name)
     for text in y:
-        found |= _mapping(text, "the YAML given with -y", language)
+        found |= _mapping(text, "the YAML given with -y")
     for kind, pairs in (("text", p), ("raw", r)):
         for pair in pairs:
             name, value = _pair(pair) if isinstance(pair, str) else pair
-            checked = checked_name(name, language)
+            checked = checked_name(name)
             found.pop(checked, None)
             found[checked] = Given(value, "raw" if kind == "raw" else "text")
     return found
@@ -246,26 +233,18 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def checked_name(name: Any, language: str = "python") -> str:
-    valid = isinstance(name, str) and (
-        bool(_R_NAME.match(name))
-        if language == "r"
-        else name.isidentifier() and not iskeyword(name) and name != "__debug__"
-    )
-    if not valid:
+def checked_name(name: Any) -> str:
+    """The name as Python reads it, if it can be one."""
+    name = normalize("NFKC", name) if isinstance(name, str) else name
+    if not isinstance(name, str) or not name.isidentifier() or name in _NO_NAMES:
         raise ParameterError(
             f"{name!r} cannot be the name of a parameter",
             hint="a name has letters, digits and underscores and is no keyword",
         )
-    if not name.isascii():
-        from unicodedata import normalize
-
-        # Python reads identifiers in this form.
-        name = normalize("NFKC", name)
-    return str(name)
+    return name
 
 
-def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
+def _mapping(text: str, name: str) -> dict[str, Given]:
     data = _loaded(text, name)
     if data is None:
         return {}
@@ -274,7 +253,7 @@ def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
             f"{name} holds no mapping but a {type(data).__name__}",
             hint="write one `name: value` per line",
         )
-    return {checked_name(key, language): Given(value) for key, value in data.items()}
+    return {checked_name(key): Given(value) for key, value in data.items()}
 
 
 def _loaded(text: str, name: str) -> Any:
