@@ -42,9 +42,20 @@ DESCRIPTIONS = {
     "Umsatz der letzten 30 Tage über 1.000 €": [],
 }
 WORDS = st.sampled_from(
-    '"a b" above below at least 5 90% $1,000 last 7 days 2026-01-02 https://x.y/z a/b.csv . , \\ '.split(
-        " "
-    )
+    [
+        '"a',
+        "b'",
+        "`",
+        "above",
+        "below",
+        "at least",
+        "5",
+        "90%",
+        "$1,000",
+        "last 7 days",
+        "2026-01-02",
+    ]
+    + ["https://x.y/z", "a/b.csv", ".", ",", "\\", "since", "“q”", "\n"]
 )
 
 
