@@ -117,7 +117,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(
         return change(*args, **options)
 
     monkeypatch.setattr(module.editing, "change", slow)
-    with pytest.raises(DocumentError, match="somebody else"):
+    with pytest.raises(DocumentError, match="another program"):
         edit(ws, "t.py", 0, new_source="x = 2")
     assert task.read_text() == "# %%\nsomebody_else = 1\n"
 

@@ -61,7 +61,7 @@ def vet(text: str, given: Sequence[Parameter] = ()) -> tuple[Draft | None, list[
     ]
     if problems:
         return None, problems
-    # Written anew: what a stranger's markers may say besides does not get into the file.
+    # Written again, without the metadata that its markers may hold.
     text = formats.dumps(without_ids(document), ".py")
     document = formats.loads(text, ".py")
     return Draft(document, document.title[:TITLE]), []

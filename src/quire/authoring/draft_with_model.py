@@ -27,7 +27,7 @@ You write notebook tasks for Quire: one Python file in the percent format, and n
 - Plain Python: no magics, no shell lines, no header, no list of packages to install.
   The standard library where it is enough.
 - Invent no data and no results. A cell that the description does not say enough for holds nothing
-  but `raise NotImplementedError("what belongs there")`: whoever writes the task goes on from there.
+  but `raise NotImplementedError("what belongs there")`: the author goes on from there.
 - Nothing is deleted, sent or changed unless a parameter says so; the default does not.
 - No keys or passwords in the text: read them from the environment."""
 

@@ -187,9 +187,9 @@ def _encoded(text: str, before: bytes, path: Path) -> bytes:
 
 
 def _write(path: Path, before: bytes, after: bytes, name: str) -> None:
-    if path.read_bytes() != before:  # by an editor, which asks nobody
+    if path.read_bytes() != before:  # by an editor, which takes no lock
         raise DocumentError(
-            f"{name} was written by somebody else in this moment; nothing was changed",
+            f"{name} was written by another program meanwhile; nothing was changed",
             hint="look at the task again and repeat the edit",
         )
     if not os.access(path, os.W_OK):

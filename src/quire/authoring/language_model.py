@@ -1,6 +1,6 @@
 """Ask the configured language model one question, over OpenAI's chat completions.
 
-The answer is a stranger's text: its size is limited, and nothing of it is run or obeyed.
+The answer is untrusted text: its size is limited, and nothing of it is run or obeyed.
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ class _Reader(ast.NodeVisitor):
         if self.owner is None:
             self.later[owner] = set()
         self.later.setdefault(owner, set()).update(body.reads)
-        # Set by whoever calls it; this cell is as near as one can say.
+        # Set when it is called; this cell stands for all callers.
         self.defines.update(body.writes)
 
     def _defaults(self, args: ast.arguments) -> None:
@@ -357,7 +357,7 @@ class _Reader(ast.NodeVisitor):
             self.bound.add(node.name)
         self.run(node.body)
         if node.name:
-            # Python deletes it again: nobody else gets to see it.
+            # Python deletes it at the end of the handler.
             self.bound.discard(node.name)
 
     def visit_Match(self, node: ast.Match) -> None:

@@ -1,4 +1,4 @@
-"""Parameters of a task: what is declared, what is given, and the cell that brings them together."""
+"""Parameters of a task: check given values against the declaration, inject them as a cell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What is known of the values. `problems` are those that nobody can answer."""
+    """What is known of the values. `problems` are those that no answer to a question mends."""
 
     values: Mapping[str, Any]
     lacks: tuple[Lack, ...] = ()
@@ -130,7 +130,7 @@ def placed(doc: Document, values: Mapping[str, Any]) -> Document:
 
 
 def typed(cell: Cell, doc: Document, values: Mapping[str, Any]) -> Cell:
-    """What somebody types in the place of a step, with values in it; as it is where one does not
+    """A step that was typed in place of another, with values in it; unchanged where one does not
     fit there."""
     if doc.format != "logbook" or not frontmatter.of(doc).parameters:
         return cell
