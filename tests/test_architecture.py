@@ -67,12 +67,12 @@ ONE_PLACE = ("subprocess", "flock", "mkstemp", "text/plain")
 # --- measured
 # Lines of a room, in all its files. More takes a decision record.
 BUDGET: dict[str, int] = {
-    "agent": 2820,
+    "agent": 2832,
     "archive": 2286,
-    "authoring": 2411,
+    "authoring": 1160,
     "cell_tools": 2230,
     "ci": 1645,
-    "cli": 4625,
+    "cli": 4626,
     "engine": 3544,
     "environments": 1027,
     "git": 4187,
@@ -88,7 +88,7 @@ BUDGET: dict[str, int] = {
     "search": 3559,
     "sessions": 1617,
     "shipped": 890,
-    "task": 7087,
+    "task": 6592,
     "top": 1096,
 }
 # How often a room imports another against the ranks.
@@ -186,7 +186,7 @@ FULL_FOLDERS: dict[str, int] = {
     "render": 19,
     "review": 28,
     "search": 21,
-    "task": 37,
+    "task": 35,
 }
 # Where it is used, until it has one place.
 PLACES: dict[str, list[str]] = {
@@ -214,7 +214,7 @@ PLACES: dict[str, list[str]] = {
         "record.journal",
         "search.index_file",
     ],
-    "mkstemp": ["authoring.create", "files"],
+    "mkstemp": ["files"],
     "text/plain": [
         "cell_tools.fetch",
         "cli.record_commands",
@@ -275,7 +275,6 @@ DOUBLED_CLASSES: list[str] = [
     "Spot",
     "Step",
     "Summary",
-    "Text",
     "Token",
     "Told",
     "Tools",

@@ -139,13 +139,9 @@ def doctor(app: App, as_json: bool) -> int:
     app.json_asked = as_json
     found = check(app.workspace())
     if as_json:
-        emit_json(
-            app,
-            [
-                {"level": f.level, "about": f.about, "message": f.said, "hint": f.hint}
-                for f in found
-            ],
-        )
+        keys = ("level", "about", "message", "hint")
+        lines = [(f.level, f.about, f.said, f.hint) for f in found]
+        emit_json(app, [dict(zip(keys, line, strict=True)) for line in lines])
     else:
         colours = {"ok": "green", "warning": "yellow", "problem": "red"}
         for finding in found:

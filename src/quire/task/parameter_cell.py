@@ -40,6 +40,17 @@ class Parameter:
             text += " (required)"
         return f"{text}  # {self.help}" if self.help else text
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, once the default can be written in it."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "required": self.required,
+            "default": self.default,
+            "choices": list(self.choices) or None,
+            "help": self.help,
+        }
+
 
 def parameters_cell(doc: Document) -> int | None:
     """The position of the code cell that declares the parameters."""
