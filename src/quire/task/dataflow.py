@@ -35,8 +35,8 @@ class Names:
     """What a cell has to do with the names of the kernel.
 
     `later` holds, for each function or class defined here, what its body will read when it is
-    called. `star` means that it may define anything: a star import, `%run`. Where the cell cannot
-    be read, `known` is False and there are no names.
+    called. `star` means that it may define anything: a star import, `%run`. A cell that cannot be
+    parsed has no names.
     """
 
     defines: frozenset[str] = frozenset()
@@ -49,23 +49,16 @@ class Names:
     # What was imported under a name, where nothing else was given it since.
     imports: Mapping[str, str] = field(default_factory=dict)
     star: bool = False
-    known: bool = True
-
-    @property
-    def provides(self) -> frozenset[str]:
-        return self.defines | self.changes
 
 
 @lru_cache(maxsize=8192)
 def names(source: str) -> Names:
     found = parsed(source)
-    if found.tree is None:
-        return Names(known=False)
     reader = _Reader()
     try:
-        reader.run(found.tree.body)
+        reader.run(found.tree.body if found.tree is not None else ())
     except RecursionError:
-        return Names(known=False)
+        return Names()
     return reader.result(found.reads)
 
 
