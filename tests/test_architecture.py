@@ -68,12 +68,12 @@ ONE_PLACE = ("subprocess", "flock", "mkstemp", "text/plain")
 # --- measured
 # Lines of a room, in all its files. More takes a decision record.
 BUDGET: dict[str, int] = {
-    "agent": 2807,
+    "agent": 2819,
     "archive": 2295,
-    "authoring": 2425,
+    "authoring": 1168,
     "cell_tools": 2230,
     "ci": 1645,
-    "cli": 4617,
+    "cli": 4618,
     "engine": 3559,
     "environments": 1027,
     "git": 4187,
@@ -89,7 +89,7 @@ BUDGET: dict[str, int] = {
     "search": 3556,
     "sessions": 1633,
     "shipped": 890,
-    "task": 7087,
+    "task": 6585,
     "top": 1246,
 }
 # How often a room imports another against the ranks.
@@ -183,7 +183,7 @@ FULL_FOLDERS: dict[str, int] = {
     "record": 21,
     "review": 28,
     "search": 21,
-    "task": 37,
+    "task": 35,
 }
 # Where it is used, until it has one place.
 PLACES: dict[str, list[str]] = {
@@ -211,7 +211,7 @@ PLACES: dict[str, list[str]] = {
         "record.journal",
         "search.index_file",
     ],
-    "mkstemp": ["authoring.create", "files"],
+    "mkstemp": ["files"],
     "text/plain": [
         "cell_tools.fetch",
         "kernel.inside.glue",
@@ -267,7 +267,6 @@ DOUBLED_CLASSES: list[str] = [
     "Spot",
     "Step",
     "Summary",
-    "Text",
     "Token",
     "Told",
     "Tools",
