@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +19,6 @@ from quire.archive.layout import run_folder
 from quire.errors import RunNotFound, UsageError
 from quire.record.events import NoteAdded
 from quire.search.digest import digest
-from quire.search.extract import ahead
 from quire.search.fill import catch_up, index_of, rebuild, status
 from quire.search.find import find
 from quire.search.similar import similar
@@ -441,23 +439,3 @@ def test_without_a_repository_and_without_any_run(tmp_path: Path) -> None:
     digest(ws, write=True)
     assert (tmp_path / ".quire" / "archive" / "DIGEST.md").exists()
     assert ids(ws, "folder") == [run_id(1)]
-
-
-def test_what_is_made_ahead_comes_in_order_with_its_errors_and_ends_when_told() -> None:
-    ended = []
-
-    def numbers(fails: bool) -> Generator[int, None, None]:
-        try:
-            yield from range(20)
-            if fails:
-                raise ZeroDivisionError
-        finally:
-            ended.append(fails)
-
-    assert list(ahead(numbers(fails=False))) == list(range(20))
-    with pytest.raises(ZeroDivisionError):
-        list(ahead(numbers(fails=True)))
-    left = ahead(numbers(fails=False))
-    assert next(left) == 0
-    left.close()  # type: ignore[attr-defined]
-    assert ended == [False, True, False]

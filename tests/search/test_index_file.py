@@ -13,19 +13,18 @@ import pytest
 from made_records import made
 from quire.errors import StorageError
 from quire.record.record import Record
+from quire.search.ask import Filters, local, newest, search, total
 from quire.search.index_file import BadIndex, Index
-from quire.search.index_queries import Filters, local, search, told, total
-from quire.search.indexed_texts import Indexed, indexed
 from quire.search.query import Query, Term, parse
-from quire.search.schema import VERSION
+from quire.search.schema import VERSION, Entry, entry
 
 
-def run(number: int, text: str = "work()") -> Indexed:
+def run(number: int, text: str = "work()") -> Entry:
     record: Record = made(source=text)
-    return indexed(replace(record, run_id=f"2026-11-16-16{number:04d}-health-{number:04x}"))
+    return entry(replace(record, run_id=f"2026-11-16-16{number:04d}-health-{number:04x}"))
 
 
-def filled(folder: Path, runs: Iterable[Indexed]) -> Index:
+def filled(folder: Path, runs: Iterable[Entry]) -> Index:
     index = Index(folder)
     with index.rebuilding() as writer:
         writer.add(runs)
@@ -196,7 +195,7 @@ def test_a_byte_that_was_turned_anywhere_is_damage_and_no_crash(tmp_path: Path) 
                 with index.reading() as con:
                     for query in ("work", "prüfen", "note:x", ""):
                         search(con, parse(query), Filters(), 50)
-                    told(con, Filters(), 50)
+                    list(newest(con, Filters(), 50))
             except BadIndex as error:
                 seen.add(" ".join(str(error).split()[:3]))
     assert len(seen) > 1

@@ -6,8 +6,8 @@ import pytest
 import retrieval
 
 from quire.search.index_file import Index
-from quire.search.index_queries import Filters, search
-from quire.search.indexed_texts import indexed
+from quire.search.ask import Filters, search
+from quire.search.schema import entry
 from quire.search.query import parse
 
 
@@ -15,7 +15,7 @@ from quire.search.query import parse
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     made = Index(tmp_path_factory.mktemp("index"))
     with made.rebuilding() as writer:
-        writer.add(indexed(record) for record, _ in retrieval.runs())
+        writer.add(entry(record) for record, _ in retrieval.runs())
     return made
 
 

@@ -150,10 +150,6 @@ def afterwards(ws: Workspace, record: Record, *, pushes: bool) -> QuireError | N
 
         later(ws)
         keep_digest(ws)
-        if ws.config.model.summaries:
-            from ..search import model_summaries
-
-            model_summaries.later(ws, record)
     return problem
 
 
