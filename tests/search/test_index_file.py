@@ -16,15 +16,15 @@ from quire.record.record import Record
 from quire.search.ask import Filters, local, newest, search, total
 from quire.search.index_file import BadIndex, Index
 from quire.search.query import Query, Term, parse
-from quire.search.schema import VERSION, Entry, entry
+from quire.search.schema import VERSION, Indexed, indexed
 
 
-def run(number: int, text: str = "work()") -> Entry:
+def run(number: int, text: str = "work()") -> Indexed:
     record: Record = made(source=text)
-    return entry(replace(record, run_id=f"2026-11-16-16{number:04d}-health-{number:04x}"))
+    return indexed(replace(record, run_id=f"2026-11-16-16{number:04d}-health-{number:04x}"))
 
 
-def filled(folder: Path, runs: Iterable[Entry]) -> Index:
+def filled(folder: Path, runs: Iterable[Indexed]) -> Index:
     index = Index(folder)
     with index.rebuilding() as writer:
         writer.add(runs)
@@ -207,13 +207,6 @@ def test_a_row_that_is_gone_is_damage(tmp_path: Path) -> None:
         con.execute("DELETE FROM docs")
     with pytest.raises(BadIndex, match="gone"):
         found(index, "work")
-
-
-def test_what_is_set_aside_goes_around_a_folder(tmp_path: Path) -> None:
-    index = filled(tmp_path, [run(1)])
-    (tmp_path / "index.sqlite.broken" / "mine").mkdir(parents=True)
-    assert index.set_aside() == "index.sqlite.broken1"
-    assert (tmp_path / "index.sqlite.broken" / "mine").is_dir()
 
 
 def test_half_of_one_does_not_stay_where_there_was_no_room(tmp_path: Path) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 import retrieval
 
-from quire.search.index_file import Index
 from quire.search.ask import Filters, search
-from quire.search.schema import entry
+from quire.search.index_file import Index
 from quire.search.query import parse
+from quire.search.schema import indexed
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     made = Index(tmp_path_factory.mktemp("index"))
     with made.rebuilding() as writer:
-        writer.add(entry(record) for record, _ in retrieval.runs())
+        writer.add(indexed(record) for record, _ in retrieval.runs())
     return made
 
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from .pieces import Fact, Piece
 from .query import Comparison, Query, Term
-from .schema import OWN, SHARED, STRONG, WEIGHTS, mark, searched, stored, unpacked
+from .schema import OWN, SHARED, STRONG, WEIGHTS, searched, stored, unpacked
 from .snippets import Matcher, Spot
 
 LOOKED_AT = 40  # of the candidates, the best: their text is read
 CANDIDATES = 400  # of one way to meet a query, the newest
 SOURCES = 10  # that meet some of a query: their newest runs are looked at
 FEW = 20_000  # runs that a filter may leave for their ids to be listed
-LATER = 40  # runs that passed, of which one is told
 TABLES = (("words", OWN), ("shared", SHARED))
 Condition = tuple[str, list[Any]]  # on a run `r`, with its values
 Group = tuple[Term, ...]
@@ -116,7 +115,7 @@ def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) 
     groups = tuple(tuple(_beginning(con, term) for term in group) for group in query.groups)
     query = replace(query, groups=groups)
     asked = _Asking(con, query, filters.condition())
-    reader, matcher = _Reader(con), Matcher(query)
+    reader, matcher = Reader(con), Matcher(query)
     out: list[Row] = []
     seen: set[int] = set()
     for strict, way in ((True, asked.strong), (True, asked.all), (False, asked.some)):
@@ -139,7 +138,7 @@ def _beginning(con: sqlite3.Connection, term: Term) -> Term:
 
 
 def _best(
-    reader: _Reader,
+    reader: Reader,
     matcher: Matcher,
     found: list[tuple[int, float]],
     limit: int,
@@ -157,8 +156,7 @@ def _best(
         row = reader.one(rowid)
         if row is None or not matcher.literal(row.pieces, strict=strict):
             continue
-        weight = score / top + matcher.weight(row.pieces)
-        weight += (1.0 if strict else 2.0) * matcher.covered(row.pieces)
+        weight = score / top + (1.0 if strict else 2.0) * matcher.covered(row.pieces)
         scored.append((weight, rowid, row))
     scored.sort(key=lambda one: one[:2], reverse=True)
     return [
@@ -305,12 +303,12 @@ def _expression(group: Group, names: Sequence[str]) -> str:
     for term in group:
         fields = [name for name in names if not term.field or name == term.field]
         if fields:
-            text = _phrase(term.text) + ("*" if term.prefix else "")
+            text = phrase(term.text) + ("*" if term.prefix else "")
             parts.append(f"({{{' '.join(fields)}}} : {text})")
     return f"({' OR '.join(parts)})" if len(parts) > 1 else "".join(parts)
 
 
-def _phrase(text: str) -> str:
+def phrase(text: str) -> str:
     words = searched(text).replace('"', '""').replace("\0", " ")
     return f'"{words}"'
 
@@ -323,7 +321,7 @@ FROM runs r JOIN names t ON t.id = r.task JOIN names i ON i.id = r.title
 JOIN names b ON b.id = r.by LEFT JOIN docs d ON d.id = r.id WHERE """
 
 
-class _Reader:
+class Reader:
     """Runs of one source share what is read of it."""
 
     def __init__(self, con: sqlite3.Connection) -> None:
@@ -359,83 +357,26 @@ class _Reader:
 def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> Iterator[Row]:
     where, values = filters.condition()
     order = " ORDER BY r.started DESC, r.id DESC LIMIT ?"
-    return _Reader(con).rows(where + order, *values, limit)
+    return Reader(con).rows(where + order, *values, limit)
 
 
 def named(con: sqlite3.Connection, beginning: str) -> list[Row]:
     """Runs whose id is this, else those whose id begins with it; a few."""
-    rows = _Reader(con).rows
+    rows = Reader(con).rows
     exact = list(rows("r.run_id = ?", beginning))
     last = f"{beginning}\U0010ffff"
     return exact or list(rows("r.run_id >= ? AND r.run_id < ? LIMIT 5", beginning, last))
 
 
-def by_failure(
-    con: sqlite3.Connection, error: str, line: str, said: str, filters: Filters, limit: int
-) -> list[Row]:
-    """Runs that failed with the same words, or at the same line; both first, then the newest.
-    `said` is all that it said: a run that said the same to the word comes before one that said
-    it of another value."""
-    where, values = filters.condition()
-    same = [("error", mark(error)), ("line", mark(line))]
-    parts = {f"r.{column} = ?": number for column, number in same if number is not None}
-    if not parts:
-        return []
-    marks = list(parts.values())
-    asked: list[tuple[int, str, list[Any]]] = [(1, part, [n]) for part, n in parts.items()]
-    if len(parts) > 1:
-        asked.append((2, " AND ".join(parts), marks))
-    if any(letter.isalnum() for letter in said):
-        literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
-        for score, joined in ((2, " OR "), (3, " AND ")):
-            given = [f"{{error}} : {_phrase(said)}", *marks]
-            asked.append((score, f"{literal} AND ({joined.join(parts)})", given))
-    found: dict[int, tuple[int, float]] = {}
-    for score, condition, given in asked:
-        sql = f"SELECT r.id, r.started FROM runs r WHERE {condition} AND {where} ORDER BY r.started DESC LIMIT ?"  # noqa: E501 - ours
-        for at, started in con.execute(sql, (*given, *values, 4 * limit)):
-            found[at] = max(found.get(at, (0, 0.0)), (score, started))
-    best = sorted(found, key=lambda at: (found[at], at), reverse=True)[:limit]
-    reader = _Reader(con)
-    return [row for at in best if (row := reader.one(at)) is not None]
-
-
-def next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
-    """The next run of the same task that passed; one that had the same source and other
-    parameters, which mended nothing, only where no other did more."""
-    found = con.execute(
-        "SELECT r.id, r.source = f.source FROM runs r JOIN runs f ON f.id = ? AND r.task = f.task "
-        "WHERE r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT ?",
-        (row.id, row.started, row.id, LATER),
-    ).fetchall()
-    reader = _Reader(con)
-    first: Row | None = None
-    for at, same_source in found:
-        later = reader.one(at)
-        if later is None:
-            continue
-        if not same_source or later.parameters == row.parameters:
-            return later
-        first = first or later
-    return first
-
-
 # Small questions.
 
 
-def is_told(con: sqlite3.Connection, kind: str, name: str) -> bool:
-    """Whether a run has a parameter or result of this name, of whatever kind its value is."""
-    asked = Query(((Term(name, kind, exact=True, quoted=True),),))
-    found = search(con, asked, Filters(), LOOKED_AT)
-    return any(text.startswith(f"{name} = ") for row in found for text in row.texts(kind))
+def total(con: sqlite3.Connection) -> int:
+    return int(con.execute("SELECT count(*) FROM runs").fetchone()[0])
 
 
-def _one(sql: str) -> Callable[[sqlite3.Connection], int]:
-    return lambda con: int(con.execute(sql).fetchone()[0])
-
-
-total = _one("SELECT count(*) FROM runs")
-local = _one("SELECT count(*) FROM runs WHERE local")
+def local(con: sqlite3.Connection) -> int:
+    return int(con.execute("SELECT count(*) FROM runs WHERE local").fetchone()[0])
 
 
 def count(con: sqlite3.Connection, filters: Filters) -> int:

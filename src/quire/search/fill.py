@@ -13,7 +13,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from ..errors import QuireError, StorageError
 from ..record import journal
@@ -22,7 +23,7 @@ from ..workspace import STATE, Workspace
 from . import ask
 from .index_file import BadIndex, Index
 from .pieces import version_of
-from .schema import Entry, Writer, entry
+from .schema import Indexed, Writer, indexed
 
 LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
 # A host adds each run as it ends: a search right after a run waits for it.
@@ -32,7 +33,7 @@ PROCESSES = 2  # the one that writes keeps up with no more
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
 
 Progress = Callable[[int, int], None]
-Read = tuple[str, Entry | None, str]  # the run, what is kept of it, else why nothing is
+Read = tuple[str, Indexed | None, str]  # the run, what is kept of it, else why nothing is
 
 
 def silent(done: int, total: int) -> None:
@@ -94,24 +95,11 @@ def _catch_up(ws: Workspace, index: Index, behind: int, progress: Progress) -> C
     return done
 
 
-class _Place(NamedTuple):
-    """As the archive's own, which this room does not know."""
-
-    run_id: str
-    files: tuple[str, ...]
-
-
-class _NoNews(NamedTuple):
-    state: str = ""
-    added: tuple[_Place, ...] = ()
-    removed: tuple[str, ...] = ()
-    whole: bool = False
-
-
 def _news(ws: Workspace, state: str) -> Any:
     """What came and went in the archive since then, as `Archive.news` has it."""
     off = not ws.config.archive.enabled and not state
-    return _NoNews() if off else ws.archive.news(state)
+    nothing = SimpleNamespace(state="", added=(), removed=(), whole=False)
+    return nothing if off else ws.archive.news(state)
 
 
 def _apply(ws: Workspace, writer: Writer, news: Any, done: Caught, progress: Progress) -> None:
@@ -196,7 +184,7 @@ def _read_elsewhere(ws: Workspace, part: Sequence[Any]) -> list[Read]:
     )
     if done.returncode:
         return read_here(ws, part, ())
-    return [(run_id, row and Entry(*row), why) for run_id, row, why in marshal.loads(done.stdout)]
+    return [(run_id, row and Indexed(*row), why) for run_id, row, why in marshal.loads(done.stdout)]
 
 
 def read_here(ws: Workspace, part: Sequence[Any], known: Container[bytes]) -> list[Read]:
@@ -211,13 +199,13 @@ def read_here(ws: Workspace, part: Sequence[Any], known: Container[bytes]) -> li
 
 def _read_one(
     run_id: str, files: dict[str, bytes], known: Container[bytes], told: Container[bytes]
-) -> tuple[Entry | None, str]:
+) -> tuple[Indexed | None, str]:
     try:
         record = read_record(files)
         if record.run_id != run_id:
             return None, f"its record says that it is {record.run_id!r}"
         version = version_of(record)
-        return entry(record, version, source=version not in known and version not in told), ""
+        return indexed(record, version, source=version not in known and version not in told), ""
     except KeyError as error:
         return None, f"{error} is missing"
     except UNREADABLE as error:
@@ -226,7 +214,7 @@ def _read_one(
 
 def main() -> None:
     ws = Workspace(Path(sys.argv[1]), cwd=Path(sys.argv[1]))
-    part = [_Place(*one) for one in marshal.loads(sys.stdin.buffer.read())]
+    part = [SimpleNamespace(run_id=r, files=f) for r, f in marshal.loads(sys.stdin.buffer.read())]
     rows = [(run_id, row and tuple(row), why) for run_id, row, why in read_here(ws, part, ())]
     sys.stdout.buffer.write(marshal.dumps(rows))
 
@@ -253,13 +241,13 @@ def _is_over(ws: Workspace, run_id: str) -> bool:
     )
 
 
-def _local_runs(ws: Workspace, con: sqlite3.Connection) -> list[Entry]:
-    found: list[Entry] = []
+def _local_runs(ws: Workspace, con: sqlite3.Connection) -> list[Indexed]:
+    found: list[Indexed] = []
     for run_id in _unknown(ws, con):
         with contextlib.suppress(QuireError, OSError, *UNREADABLE):
             record = ws.runs.read(ws.runs.find(run_id))
             if record.run_id == run_id:
-                found.append(entry(record))
+                found.append(indexed(record))
     return found
 
 

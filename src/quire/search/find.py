@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -217,24 +217,19 @@ def _people(con: sqlite3.Connection, who: str) -> tuple[int, ...]:
 
 def _value_name(con: sqlite3.Connection, one: queries.Comparison) -> int:
     known = ask.names(con, f"{one.kind}s")
-    if one.name in known:
-        return known[one.name]
-    what = "parameter" if one.kind == "param" else "result"
-    inside = sorted(name for name in known if name.startswith(f"{one.name}."))
-    if inside:
-        hint = f"compare what is in it: {', '.join(inside[:8])}"
-        raise UsageError(f"the {what} {one.name!r} is a mapping", hint=hint)
-    if ask.is_told(con, one.kind, one.name):
+    if one.name not in known:
+        what = "parameter" if one.kind == "param" else "result"
+        inside = [name for name in known if name.startswith(f"{one.name}.")]
+        near = _near(one.name, inside or known)
         raise UsageError(
-            f"the {what} {one.name!r} is no single value, so it cannot be compared",
-            hint=f"search its text: {one.kind}:{one.name}, or words of it",
+            f"no run has a {what} {one.name!r} that can be compared",
+            hint=near or _none(con, f"no run has a {what} that can be compared"),
         )
-    hint = _near(one.name, known) or _none(con, f"no run has a {what} that can be compared")
-    raise UsageError(f"no run has a {what} {one.name!r}", hint=hint)
+    return known[one.name]
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 3)
+def _near(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, 3)
     if near:
         return f"did you mean {', '.join(near)}?"
     return f"there are: {', '.join(sorted(known)[:8])}" if known else ""

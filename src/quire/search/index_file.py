@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -127,13 +125,10 @@ class Index:
 
     def set_aside(self) -> str:
         """Make room, and keep what cannot be read for people to look at."""
-        names = (f"{self.path.name}.broken{n or ''}" for n in itertools.count())
-        # A folder of that name stays: it may hold anything.
-        aside = next(p for p in map(self.path.with_name, names) if p.is_symlink() or not p.is_dir())
+        aside = self.path.with_name(f"{self.path.name}.broken")
         with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
             if not self.path.exists():
                 return ""
-            _remove(aside)
             for side in _SIDES[1:]:
                 Path(f"{self.path}{side}").unlink(missing_ok=True)
             os.replace(self.path, aside)
@@ -190,22 +185,10 @@ def _remove(path: Path) -> None:
         Path(f"{path}{side}").unlink(missing_ok=True)
 
 
-# Errors that another file would have as well.
-_OUTSIDE = {
-    sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_AUTH,
-}  # fmt: skip
-_DAMAGE = re.compile("unsupported file format|no such (table|column)|malformed|vtable|corrupt")
-
-
 def _judged(path: Path, error: Exception) -> StorageError | BadIndex:
-    """Damage has many codes, and a text that is no UTF-8 has none."""
-    code = getattr(error, "sqlite_errorcode", None)
-    if code == sqlite3.SQLITE_ERROR:  # of any kind; a wrong question is no reason for a new file
-        outside = not _DAMAGE.search(str(error))
-    else:
-        outside = code is not None and code & 0xFF in _OUTSIDE
+    """Damage, or what another file would have as well, such as a disk that is full."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    outside = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
     return _unusable(path, error) if outside else BadIndex(f"is damaged: {error}")
 
 

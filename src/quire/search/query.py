@@ -23,17 +23,6 @@ from .schema import WEIGHTS, is_unspaced
 
 LONGEST = 1_000  # characters
 MOST = 32  # words
-ALIASES = {
-    "notes": "note",
-    "results": "result",
-    "errors": "error",
-    "params": "param",
-    "parameter": "param",
-    "headings": "heading",
-    "outputs": "output",
-    "tools": "tool",
-    "text": "prose",
-}
 FIELD_HINT = f"fields: {', '.join((*WEIGHTS, *SECTIONS))}"
 OPTIONS = ("since", "until", "who", "like")  # narrow too, and are no fields
 _PIECE = re.compile(
@@ -74,7 +63,6 @@ class Query:
 
     groups: tuple[tuple[Term, ...], ...] = ()
     excluded: tuple[Term, ...] = ()
-    whole: str = ""  # what was typed, where a text may hold it as it is
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -114,18 +102,15 @@ def parse(text: str) -> Query:
             f"the query has {len(groups) + len(excluded)} words; at most {MOST} are taken",
             hint="the few that matter most",
         )
-    plain = not excluded and all(len(g) == 1 and not g[0].field for g in groups)
-    whole = " ".join(text.split()).strip('"') if plain and len(groups) > 1 else ""
     telling = tuple(group for group in groups if any(map(_tells, group)))
-    return Query(telling or tuple(groups), tuple(excluded), whole)
+    return Query(telling or tuple(groups), tuple(excluded))
 
 
 def _term(piece: re.Match[str]) -> Term:
     field, word, quoted = piece["field"] or "", piece["word"], piece["quoted"]
-    name, of = ALIASES.get(field, field), SECTIONS.get(field, "")
-    if of:
-        name = "result"
-    elif field and name not in WEIGHTS:
+    of = SECTIONS.get(field, "")
+    name = "result" if of else field
+    if name and name not in WEIGHTS:
         if quoted is not None:
             raise UsageError(f"there is no field {field!r} to search", hint=FIELD_HINT)
         word, name = f"{field}:{word}", ""  # such as https://… or an error's name
@@ -175,8 +160,7 @@ def odd_fields(query: Query, missing: Callable[[str], bool]) -> list[str]:
     for term in (*query.terms, *query.excluded):
         if not term.named:
             continue
-        known = (*WEIGHTS, *SECTIONS, *ALIASES)
-        meant = difflib.get_close_matches(term.named.casefold(), known, 1, 0.8)
+        meant = difflib.get_close_matches(term.named.casefold(), (*WEIGHTS, *SECTIONS), 1, 0.8)
         if meant:
             hint = f"did you mean {meant[0]}:?"
         elif term.named in OPTIONS:

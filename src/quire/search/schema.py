@@ -109,7 +109,7 @@ def searched(text: str) -> str:
 # Rows.
 
 
-class Entry(NamedTuple):
+class Indexed(NamedTuple):
     """A run as the tables take it: plain values, which another process can send."""
 
     run_id: str
@@ -128,14 +128,14 @@ class Entry(NamedTuple):
     facts: tuple[tuple[str, str, str | int | float | bytes], ...]
 
 
-def entry(record: Record, version: bytes = b"", *, source: bool = True) -> Entry:
+def indexed(record: Record, version: bytes = b"", *, source: bool = True) -> Indexed:
     """`version` is that of the task, where it is known already; `source` is put in with it."""
     by, error = asked_by(record), record.error
     pieces, values = list(own(record, by)), list(facts(record))
     failure = fingerprint(error.name, error.value) if error else ""
     line = failing_line(record)
     listed = [list(value) for value in values]
-    return Entry(
+    return Indexed(
         record.run_id,
         _clean(record.task),
         _clean(record.title),
@@ -217,7 +217,7 @@ class Writer:
         (last,) = con.execute("SELECT coalesce(max(id), 0) FROM docs").fetchone()
         self._next = int(last) + 1
 
-    def add(self, entries: Iterable[Entry], *, local: bool = False) -> int:
+    def add(self, entries: Iterable[Indexed], *, local: bool = False) -> int:
         """Runs that are there already stay as they are. Returns how many were given."""
         rows, words, docs, values = [], [], [], list[tuple[Any, ...]]()
         count = 0
@@ -258,7 +258,7 @@ class Writer:
             self._names[key] = found
         return found
 
-    def _source_of(self, one: Entry) -> int:
+    def _source_of(self, one: Indexed) -> int:
         found = self.versions.get(one.version)
         if found is None:
             sql = "SELECT id FROM sources WHERE digest = ?"
@@ -267,7 +267,7 @@ class Writer:
             self.versions[one.version] = found
         return found
 
-    def _add_source(self, one: Entry) -> int:
+    def _add_source(self, one: Indexed) -> int:
         body, words = one.source or (_packed([[], []]), ("",) * len(SHARED))
         row = (one.version, body)
         at = self.con.execute("INSERT INTO sources(digest, body) VALUES(?,?)", row).lastrowid

@@ -20,9 +20,11 @@ from .fill import Progress, silent
 from .find import Hit, Narrow, asked_of, hit_of, warnings_of
 from .pieces import PLACES, fingerprint
 from .query import COMMON, Query, Term
+from .schema import mark
 
 LONGEST_DIFF = 20_000
 OF_A_PHRASE = 300  # characters
+LATER = 40  # runs that passed, of which one is told
 _NAME = re.compile(r"([A-Za-z_][\w.]*)\s*(?::\s*(.*))?", re.DOTALL)
 _ERROR = re.compile(
     r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|StopIteration|Group)\s*(?::|$)"
@@ -97,12 +99,12 @@ def similar(
     def question(con: sqlite3.Connection) -> tuple[str, list[tuple[Row, str, Row | None]]]:
         filters, rows = narrow(con), list[Row]()
         for one in _failures(ws, con, what):
-            rows = ask.by_failure(con, one.mark, one.line, one.said, filters, limit + 1)
+            rows = _same(con, one, filters, limit + 1)
             if rows:
                 break
         rows += _like(con, one, filters, limit + 1, rows)
         kept = [row for row in rows if row.run_id != one.run_id][:limit]
-        return one.mark, [(row, _why(row, one), ask.next_ok(con, row)) for row in kept]
+        return one.mark, [(row, _why(row, one), _next_ok(con, row)) for row in kept]
 
     caught, (error, found) = asked_of(ws, question, progress)
     alike = (
@@ -154,13 +156,63 @@ def from_text(text: str) -> tuple[str, str]:
     return found[1].rpartition(".")[2], (found[2] or "").strip()
 
 
+def _same(con: sqlite3.Connection, failure: _Failure, filters: Filters, limit: int) -> list[Row]:
+    """Runs that failed with the same words, or at the same line; both first, then the newest. One
+    that said the same to the word comes before one that said it of another value."""
+    where, values = filters.condition()
+    same = [("r.error = ?", mark(failure.mark)), ("r.line = ?", mark(failure.line))]
+    parts, marks = [p for p, n in same if n is not None], [n for _, n in same if n is not None]
+    if not parts:
+        return []
+    either, both = f"({' OR '.join(parts)})", " AND ".join(parts)
+    literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
+    words = (
+        [f"{{error}} : {ask.phrase(failure.said)}"] if any(map(str.isalnum, failure.said)) else []
+    )
+    asked: list[tuple[int, str, list[Any]]] = [(1, either, marks), (2, both, marks)]
+    if len(parts) == 1:
+        del asked[1]
+    if words:
+        asked += [(2, f"{literal} AND {either}", [*words, *marks])]
+        asked += [(3, f"{literal} AND {both}", [*words, *marks])]
+    found: dict[int, tuple[int, float]] = {}
+    for score, condition, given in asked:
+        sql = f"SELECT r.id, r.started FROM runs r WHERE {condition} AND {where} "
+        sql += "ORDER BY r.started DESC LIMIT ?"
+        for at, started in con.execute(sql, (*given, *values, 4 * limit)):
+            found[at] = max(found.get(at, (0, 0.0)), (score, started))
+    best = sorted(found, key=lambda at: (found[at], at), reverse=True)[:limit]
+    reader = ask.Reader(con)
+    return [row for at in best if (row := reader.one(at)) is not None]
+
+
+def _next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
+    """The next run of the same task that passed; one that had the same source and other
+    parameters, which mended nothing, only where no other did more."""
+    found = con.execute(
+        "SELECT r.id, r.source = f.source FROM runs r JOIN runs f ON f.id = ? AND r.task = f.task "
+        "WHERE r.outcome = 'ok' AND (r.started, r.id) > (?, ?) ORDER BY r.started, r.id LIMIT ?",
+        (row.id, row.started, row.id, LATER),
+    ).fetchall()
+    reader = ask.Reader(con)
+    first: Row | None = None
+    for at, same_source in found:
+        later = reader.one(at)
+        if later is None:
+            continue
+        if not same_source or later.parameters == row.parameters:
+            return later
+        first = first or later
+    return first
+
+
 def _like(
     con: sqlite3.Connection, failure: _Failure, filters: Filters, limit: int, have: Sequence[Row]
 ) -> list[Row]:
     """Where few failed the same way: those whose error has most of the words that tell it from
     others. A name alone says little, and another name with all of them says much."""
-    name, _, mark = failure.mark.partition(": ")
-    words = [w for w in dict.fromkeys(Term(mark).words) if w not in {*COMMON, *PLACES, "s"}][:12]
+    name, _, rest = failure.mark.partition(": ")
+    words = [w for w in dict.fromkeys(Term(rest).words) if w not in {*COMMON, *PLACES, "s"}][:12]
     asked = [*Term(name).words[:1], *words]
     if len(have) >= limit or not asked:
         return []

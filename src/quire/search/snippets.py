@@ -16,7 +16,8 @@ from .query import Query, Term
 from .schema import TOKENIZER, WEIGHTS, folded
 
 WIDTH = 160  # characters of a snippet
-MARKS = 5  # of one word in one piece
+SPOTS = 3  # of one run
+MARKS = 5  # of one word in one snippet
 _WORD = re.compile(r"(?:[^\W_]|[\u0300-\u036f])+")  # with the accents that stand behind a letter
 Span = tuple[int, int]
 
@@ -43,7 +44,6 @@ class Matcher:
 
     def __init__(self, query: Query) -> None:
         self.query = query
-        self._whole = _flat(query.whole) if len(query.whole) > 3 else ""
         self._terms = [_Sought(term) for term in query.terms]
         # Runs of one source share its pieces: each is looked through once.
         self._looked: dict[int, _Looked] = {}
@@ -70,17 +70,6 @@ class Matcher:
                 return False
         return True
 
-    def weight(self, pieces: Sequence[Piece]) -> float:
-        """How well it is met beyond the words: said as it was typed, and close together."""
-        best, whole = 0.0, 0.0
-        for looked in map(self._look, pieces):
-            weight = WEIGHTS[looked.piece.field]
-            if self._whole and self._whole in looked.text:
-                whole = max(whole, weight)
-            if len(looked.inside) > 1:
-                best = max(best, len(looked.inside) / len(self._terms) * weight)
-        return whole * 0.1 + best * 0.05
-
     def covered(self, pieces: Sequence[Piece]) -> float:
         """The share of its terms that are there, those in strong fields counting more."""
         best: dict[int, float] = {}
@@ -93,22 +82,18 @@ class Matcher:
         there = {at for piece in pieces for at in self._look(piece).inside}
         return tuple(one.term.text for at, one in enumerate(self._terms) if at not in there)
 
-    def spots(self, pieces: Iterable[Piece], most: int = 3) -> tuple[Spot, ...]:
+    def spots(self, pieces: Iterable[Piece]) -> tuple[Spot, ...]:
         """The pieces that say most, one of each field in each cell."""
         scored = []
         for at, looked in enumerate(map(self._look, pieces)):
             if looked.inside:
-                whole = 5.0 if self._whole and self._whole in looked.text else 0.0
-                score = len(looked.inside) * 4 + whole + WEIGHTS[looked.piece.field]
-                scored.append((score, -at, looked))
+                score = len(looked.inside) * 4 + WEIGHTS[looked.piece.field]
+                scored.append((-score, at, looked))
         out: dict[tuple[str, str], Spot] = {}
-        for _, _, looked in sorted(scored, key=lambda one: one[:2], reverse=True):
-            place = looked.piece.field, looked.piece.cell
-            found = (self._terms[at].spans(looked.piece.text) for at in looked.inside)
-            marks = [mark for spans in found for mark in islice(spans, MARKS)]
-            if place not in out and marks:
-                out[place] = _spot(looked.piece, marks)
-            if len(out) == most:
+        for _, _, looked in sorted(scored, key=lambda one: one[:2]):
+            terms = [self._terms[at] for at in looked.inside]
+            out.setdefault((looked.piece.field, looked.piece.cell), _spot(looked.piece, terms))
+            if len(out) == SPOTS:
                 break
         return tuple(out.values())
 
@@ -178,25 +163,19 @@ def _stem(word: str) -> str:
         return " ".join(term for (term,) in con.execute("SELECT term FROM seen"))
 
 
-def _spot(piece: Piece, marks: list[Span]) -> Spot:
+def _spot(piece: Piece, terms: Sequence[_Sought]) -> Spot:
+    """The line that the first of them stands in, as far as there is room for it."""
     text = piece.text
-    start, end = min(marks)
-    # The line it stands in, as far as there is room for it.
+    start, end = min(
+        (span for term in terms for span in islice(term.spans(text), 1)), default=(0, 0)
+    )
     left = max(text.rfind("\n", 0, start) + 1, start - WIDTH // 3)
     right = text.find("\n", end)
     right = min(len(text) if right < 0 else right, left + WIDTH)
     if right - left < WIDTH // 3:
         left, right = max(0, left - WIDTH // 4), min(len(text), right + WIDTH // 2)
-    before = one_line(text[left:start])
-    shown = one_line(text[left:right])
     head = "…" if left > 0 and text[left - 1] != "\n" else ""
     tail = "…" if right < len(text) and text[right] != "\n" else ""
-    shift = len(head)
-    inside: list[Span] = []
-    for one, two in sorted(set(marks)):
-        if left <= one and two <= right:
-            word = one_line(text[one:two])
-            at = shown.find(word, inside[-1][1] - shift if inside else max(0, len(before) - 1))
-            if at >= 0 and word:
-                inside.append((at + shift, at + len(word) + shift))
-    return Spot(piece.field, piece.cell, f"{head}{shown}{tail}", tuple(inside))
+    shown = f"{head}{one_line(text[left:right])}{tail}"
+    marks = {span for term in terms for span in islice(term.spans(shown), MARKS)}
+    return Spot(piece.field, piece.cell, shown, tuple(sorted(marks)))
