@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .pieces import Fact, Piece
-from .query import Comparison, Query, Term
-from .schema import OWN, SHARED, STRONG, WEIGHTS, searched, stored, unpacked
+from .query import Query, Term
+from .schema import OWN, SHARED, STRONG, WEIGHTS, searched, unpacked
 from .snippets import Matcher, Spot
 
 LOOKED_AT = 40  # of the candidates, the best: their text is read
@@ -27,45 +27,7 @@ Condition = tuple[str, list[Any]]  # on a run `r`, with its values
 Group = tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Each narrows; an empty one does not."""
-
-    tasks: tuple[int, ...] | None = None
-    by: tuple[int, ...] | None = None
-    outcomes: tuple[str, ...] = ()
-    since: float | None = None
-    until: float | None = None
-    archived: bool = False  # not those that are in this folder only
-    values: tuple[tuple[int, Comparison], ...] = ()  # the name's number, and what it must be
-
-    def condition(self) -> Condition:
-        parts, values = ["1"], list[Any]()
-        listed = (("task", self.tasks), ("by", self.by), ("outcome", self.outcomes or None))
-        for column, wanted in listed:
-            if wanted is not None:
-                parts.append(f"r.{column} IN ({','.join('?' * len(wanted))})")
-                values += wanted
-        for sign, moment in ((">=", self.since), ("<", self.until)):
-            if moment is not None:
-                parts.append(f"r.started {sign} ?")
-                values.append(moment)
-        if self.archived:
-            parts.append("r.local = 0")
-        for name, comparison in self.values:
-            compared, given = _compared(comparison)
-            parts.append(f"r.id IN (SELECT run FROM facts WHERE name = ? AND {compared})")
-            values += [name, *given]
-        return " AND ".join(parts), values
-
-
-def _compared(comparison: Comparison) -> Condition:
-    value, sign = stored(comparison.value), comparison.sign
-    if sign in ("=", "!="):
-        same = [value, comparison.text] if comparison.text else [value]
-        return f"value {'NOT ' * (sign == '!=')}IN ({','.join('?' * len(same))})", same
-    types = "'text'" if isinstance(value, str) else "'integer', 'real'"
-    return f"value {sign} ? AND typeof(value) IN ({types})", [value]
+EVERY: Condition = ("1", [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +70,13 @@ class Row:
         return [piece.text for piece in self.pieces if piece.field == name]
 
 
-def search(con: sqlite3.Connection, query: Query, filters: Filters, limit: int) -> list[Row]:
+def search(con: sqlite3.Connection, query: Query, narrowed: Condition, limit: int) -> list[Row]:
     """The best first: what has all of it in strong fields, what has all of it, what has some."""
     if not query.groups:
-        return list(newest(con, filters, limit))
+        return list(newest(con, narrowed, limit))
     groups = tuple(tuple(_beginning(con, term) for term in group) for group in query.groups)
     query = replace(query, groups=groups)
-    asked = _Asking(con, query, filters.condition())
+    asked = _Asking(con, query, narrowed)
     reader, matcher = Reader(con), Matcher(query)
     out: list[Row] = []
     seen: set[int] = set()
@@ -354,8 +316,8 @@ class Reader:
         return self._sources[at]
 
 
-def newest(con: sqlite3.Connection, filters: Filters, limit: int) -> Iterator[Row]:
-    where, values = filters.condition()
+def newest(con: sqlite3.Connection, narrowed: Condition, limit: int) -> Iterator[Row]:
+    where, values = narrowed
     order = " ORDER BY r.started DESC, r.id DESC LIMIT ?"
     return Reader(con).rows(where + order, *values, limit)
 
@@ -379,8 +341,8 @@ def local(con: sqlite3.Connection) -> int:
     return int(con.execute("SELECT count(*) FROM runs WHERE local").fetchone()[0])
 
 
-def count(con: sqlite3.Connection, filters: Filters) -> int:
-    where, values = filters.condition()
+def count(con: sqlite3.Connection, narrowed: Condition) -> int:
+    where, values = narrowed
     return int(con.execute(f"SELECT count(*) FROM runs r WHERE {where}", values).fetchone()[0])
 
 

@@ -21,7 +21,6 @@ from .ask import Row
 from .breadcrumbs import COUNTS
 from .fill import Progress, silent
 from .find import Narrow, asked_of, warnings_of
-from .pieces import Piece
 
 MOST = 20_000  # runs
 USUAL = "7d"
@@ -54,12 +53,17 @@ def digest(
         raise UsageError(
             f"DIGEST.md is about all tasks, the last {KEPT}, up to now", hint="quire digest --write"
         )
-    narrow = Narrow(task, KEPT if write else since or USUAL, until).filters(ws)
+    narrow = Narrow(task, KEPT if write else since or USUAL, until).condition(ws)
 
     def question(con: sqlite3.Connection) -> list[Row]:
         # A run of this folder alone stays here: the page in the archive goes where that goes.
-        found = ask.newest(con, replace(narrow(con), archived=write), MOST + 1)
-        return [replace(run, pieces=tuple(filter(_is_told, run.pieces))) for run in found]
+        where, values = narrow(con)
+        where += " AND r.local = 0" if write else ""
+        found = ask.newest(con, (where, values), MOST + 1)
+        kept = ("note", "error")  # of 20,000 runs the outputs would fill the memory
+        return [
+            replace(run, pieces=tuple(p for p in run.pieces if p.field in kept)) for run in found
+        ]
 
     def link(run_id: str) -> str:
         try:
@@ -73,10 +77,6 @@ def digest(
     text = page(runs, link, of=of)
     place = ws.archive.write_digest(text.encode("utf-8", "replace")) if write else ""
     return Digest(text, len(runs), place, warnings_of(caught))
-
-
-def _is_told(piece: Piece) -> bool:
-    return piece.field in ("note", "error")
 
 
 Link = Callable[[str], str]  # a run's id to the place that is linked to
@@ -174,7 +174,7 @@ def _learned(runs: Sequence[Row], link: Link) -> Iterator[str]:
         yield f"- noted: {escaped(note, 300)} ({_linked(run, link)})"
     for name, old, new in _changes(runs)[:CHANGES]:
         change = f"{_value(old.results[name])} → {_value(new.results[name])}"
-        given = "" if _same_given(old, new) else " with other parameters"
+        given = "" if old.parameters == new.parameters else " with other parameters"
         yield f"- result {escaped(name, 60)}: {change}{given} ({_linked(new, link)})"
 
 
@@ -206,10 +206,6 @@ def _changes(runs: Sequence[Row]) -> list[tuple[str, Row, Row]]:
     return list(reversed(changed.values()))
 
 
-def _same_given(one: Row, other: Row) -> bool:
-    return one.parameters == other.parameters
-
-
 def _failed(runs: Sequence[Row], link: Link) -> Iterator[str]:
     kinds: dict[str, list[Row]] = defaultdict(list)
     for run in runs:
@@ -228,7 +224,7 @@ def _failed(runs: Sequence[Row], link: Link) -> Iterator[str]:
 def _passed(runs: Sequence[Row], failed: Row, link: Link) -> str:
     """That it passed with other parameters does not say that it was mended."""
     later = [run for run in runs if run.outcome == "ok" and run.started > failed.started]
-    same = [run for run in later if _same_given(run, failed)]
+    same = [run for run in later if run.parameters == failed.parameters]
     if same:
         return f"passed since in {_linked(same[0], link)}"
     if later:

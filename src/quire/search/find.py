@@ -13,9 +13,10 @@ from ..errors import StorageError, UsageError
 from ..workspace import Workspace
 from . import ask
 from . import query as queries
-from .ask import Filters, Row
+from .ask import Condition, Row
 from .fill import Caught, Progress, catch_up, index_of, silent
 from .index_file import BadIndex
+from .schema import stored
 from .snippets import Spot
 
 OUTCOMES = ("ok", "failed", "timed_out", "cancelled", "died", "paused")
@@ -80,9 +81,9 @@ class Narrow:
     params: Sequence[str] = ()
     results: Sequence[str] = ()
 
-    def filters(self, ws: Workspace, now: datetime | None = None) -> Callable[[Any], Filters]:
+    def condition(self, ws: Workspace) -> Callable[[sqlite3.Connection], Condition]:
         """What can be wrong with the words of it is said before the index is opened."""
-        now = now or datetime.now(UTC)
+        now = datetime.now(UTC)
         for one in self.outcome:
             if one not in OUTCOMES:
                 raise UsageError(f"{one!r} is no outcome", hint=", ".join(OUTCOMES))
@@ -94,14 +95,37 @@ class Narrow:
             )
         compared = [queries.comparison("param", text) for text in self.params]
         compared += [queries.comparison("result", text) for text in self.results]
-        return lambda con: Filters(
-            tasks=_tasks(ws, con, self.task) if self.task else None,
-            by=_people(con, self.who) if self.who else None,
-            outcomes=tuple(self.outcome),
-            since=start,
-            until=end,
-            values=tuple((_value_name(con, one), one) for one in compared),
-        )
+
+        def narrowed(con: sqlite3.Connection) -> Condition:
+            listed = {
+                "task": _tasks(ws, con, self.task) if self.task else None,
+                "by": _people(con, self.who) if self.who else None,
+                "outcome": self.outcome or None,
+            }
+            found = {
+                f"r.{column} IN ({','.join('?' * len(wanted))})": list(wanted)
+                for column, wanted in listed.items()
+                if wanted is not None
+            }
+            found |= {"r.started >= ?": [start]} if start is not None else {}
+            found |= {"r.started < ?": [end]} if end is not None else {}
+            parts, values = ["1", *found], [value for given in found.values() for value in given]
+            for one in compared:
+                condition, given = _compared(one)
+                parts.append(f"r.id IN (SELECT run FROM facts WHERE name = ? AND {condition})")
+                values += [_value_name(con, one), *given]
+            return " AND ".join(parts), values
+
+        return narrowed
+
+
+def _compared(one: queries.Comparison) -> Condition:
+    value = stored(one.value)
+    if one.sign in ("=", "!="):
+        same = [value, one.text] if one.text else [value]
+        return f"value {'NOT ' * (one.sign == '!=')}IN ({','.join('?' * len(same))})", same
+    types = "'text'" if isinstance(value, str) else "'integer', 'real'"
+    return f"value {one.sign} ? AND typeof(value) IN ({types})", [value]
 
 
 def find(
@@ -120,14 +144,14 @@ def find(
 ) -> Hits:
     """The best first; without words the newest first."""
     asked = queries.parse(query)
-    narrow = Narrow(task, since, until, outcome, who, params, results).filters(ws)
+    narrow = Narrow(task, since, until, outcome, who, params, results).condition(ws)
 
     def question(con: sqlite3.Connection) -> tuple[list[Row], int, int | None]:
-        filters = narrow(con)
-        rows = ask.search(con, asked, filters, limit + 1)
+        narrowed = narrow(con)
+        rows = ask.search(con, asked, narrowed, limit + 1)
         more: int | None = max(0, len(rows) - limit)
         if more:  # what has some of the words is only counted by reading it
-            more = None if asked.groups else ask.count(con, filters) - limit
+            more = None if asked.groups else ask.count(con, narrowed) - limit
         return rows[:limit], ask.total(con), more
 
     caught, (rows, searched, more) = asked_of(ws, question, progress)

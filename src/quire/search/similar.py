@@ -15,7 +15,7 @@ from ..task.text_diff import unified
 from ..text import plain
 from ..workspace import Workspace
 from . import ask
-from .ask import Filters, Row
+from .ask import Condition, Row
 from .fill import Progress, silent
 from .find import Hit, Narrow, asked_of, hit_of, warnings_of
 from .pieces import PLACES, fingerprint
@@ -94,15 +94,15 @@ def similar(
     progress: Progress = silent,
 ) -> Similar:
     """Earlier runs that met the same failure: that of a run, or one whose text is given."""
-    narrow = Narrow(task, since, until).filters(ws)
+    narrow = Narrow(task, since, until).condition(ws)
 
     def question(con: sqlite3.Connection) -> tuple[str, list[tuple[Row, str, Row | None]]]:
-        filters, rows = narrow(con), list[Row]()
+        narrowed, rows = narrow(con), list[Row]()
         for one in _failures(ws, con, what):
-            rows = _same(con, one, filters, limit + 1)
+            rows = _same(con, one, narrowed, limit + 1)
             if rows:
                 break
-        rows += _like(con, one, filters, limit + 1, rows)
+        rows += _like(con, one, narrowed, limit + 1, rows)
         kept = [row for row in rows if row.run_id != one.run_id][:limit]
         return one.mark, [(row, _why(row, one), _next_ok(con, row)) for row in kept]
 
@@ -156,10 +156,10 @@ def from_text(text: str) -> tuple[str, str]:
     return found[1].rpartition(".")[2], (found[2] or "").strip()
 
 
-def _same(con: sqlite3.Connection, failure: _Failure, filters: Filters, limit: int) -> list[Row]:
+def _same(con: sqlite3.Connection, failure: _Failure, narrowed: Condition, limit: int) -> list[Row]:
     """Runs that failed with the same words, or at the same line; both first, then the newest. One
     that said the same to the word comes before one that said it of another value."""
-    where, values = filters.condition()
+    where, values = narrowed
     same = [("r.error = ?", mark(failure.mark)), ("r.line = ?", mark(failure.line))]
     parts, marks = [p for p, n in same if n is not None], [n for _, n in same if n is not None]
     if not parts:
@@ -207,7 +207,7 @@ def _next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
 
 
 def _like(
-    con: sqlite3.Connection, failure: _Failure, filters: Filters, limit: int, have: Sequence[Row]
+    con: sqlite3.Connection, failure: _Failure, narrowed: Condition, limit: int, have: Sequence[Row]
 ) -> list[Row]:
     """Where few failed the same way: those whose error has most of the words that tell it from
     others. A name alone says little, and another name with all of them says much."""
@@ -219,7 +219,7 @@ def _like(
     query = Query(tuple((Term(word, "error"),) for word in asked))
     known = {row.run_id for row in have}
     out = []
-    for row in ask.search(con, query, filters, 4 * limit):
+    for row in ask.search(con, query, narrowed, 4 * limit):
         met = sum(word not in row.missing for word in words) / len(words) if words else 1.0
         named = row.error.partition(":")[0] == name
         if row.run_id not in known and (met >= 0.5 if named else bool(words) and met >= 0.75):
