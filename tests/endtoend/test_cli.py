@@ -35,7 +35,7 @@ glue("who", who)
 """
 
 KEYS = ["run_id", "outcome", "results", "notebook", "duration", "cells", "error", "archived"]
-KEYS += ["environment", "logbook"]
+KEYS += ["environment", "logbook", "recovered"]
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 

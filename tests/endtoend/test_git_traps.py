@@ -158,6 +158,25 @@ def test_quires_own_filter_still_works(repo: Scratch, traps: Traps) -> None:
     assert found.git("check-attr", "filter", "notebooks/sum.ipynb").endswith("quire")
 
 
+def test_notebooks_are_made_again_after_a_merge_all_the_same(repo: Scratch, do: Do) -> None:
+    repo.write(".gitignore", "*.ipynb\n")
+    task, notebook = repo.root / "notebooks/sum.py", repo.root / "notebooks/sum.ipynb"
+    assert do("init") == 0
+    assert do("sync", "notebooks") == 0
+    repo.git("add", "-A")
+    repo.git("commit", "--quiet", "-m", "Set up")
+    repo.git("switch", "--quiet", "--create", "more")
+    task.write_text(task.read_text() + "\n# %% more\nmarked = 1\n")
+    assert do("commit", "notebooks/sum.py", "-m", "Add more") == 0
+    assert do("run", "notebooks/sum.py", "-q") == 0
+    assert do("propose", "--title", "More", "--body", "x") == 0
+    repo.git("switch", "--quiet", "main")
+    assert "marked" not in notebook.read_text()
+    assert do("merge-proposal", "1") == 0
+    assert "marked" in task.read_text()
+    assert "marked" in notebook.read_text()
+
+
 # What a person has set for themselves.
 
 

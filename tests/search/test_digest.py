@@ -12,9 +12,9 @@ import pytest
 from kept_runs import ids, run_id
 
 from made_archive import git, repository
-from quire.archive import put
 from quire.engine.run import NotebookExecutor, drained
 from quire.errors import UsageError
+from quire.search import after_run
 from quire.search.ask import Row
 from quire.search.digest import LONGEST, digest, page
 from quire.search.pieces import Fact, Piece
@@ -174,7 +174,7 @@ def digests(ws: Workspace) -> int:
 def test_it_comes_by_itself_and_once_for_many_runs(
     hosted: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(put, "DIGEST_EVERY", 0.0)
+    monkeypatch.setattr(after_run, "DIGEST_EVERY", 0.0)
     runs = [ran(hosted), ran(hosted)]
     do_chores(hosted)
     assert all(run in kept(hosted) or "2 ok" in kept(hosted) for run in runs)
@@ -195,7 +195,7 @@ def test_it_waits_and_can_be_turned_off(hosted: Workspace, monkeypatch: pytest.M
     assert digests(hosted) == 0  # it is due in minutes
     assert f"digest of {hosted.root}" in hosted.engine._chores
     (hosted.root / "quire.toml").write_text("[archive]\ndigest = false\n")
-    monkeypatch.setattr(put, "DIGEST_EVERY", 0.0)
+    monkeypatch.setattr(after_run, "DIGEST_EVERY", 0.0)
     engine = Engine(outlives=True)
     off = Workspace(hosted.root, cwd=hosted.root, engine=engine)
     ran(off)
@@ -207,7 +207,7 @@ def test_it_waits_and_can_be_turned_off(hosted: Workspace, monkeypatch: pytest.M
 def test_one_that_cannot_be_written_fails_nothing(
     hosted: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(put, "DIGEST_EVERY", 0.0)
+    monkeypatch.setattr(after_run, "DIGEST_EVERY", 0.0)
     ran(hosted)
     git(hosted.root, "checkout", "-q", "-f", "reports")
     do_chores(hosted)

@@ -11,9 +11,10 @@ from typing import Any
 
 from .. import __version__
 from ..errors import GitError, QuireError, StorageError
-from ..logbooks.page_files import catch_up as finish_logbook
 from ..proof.attestation import ATTESTATION, envelope, statement
 from ..proof.signatures import opened
+from ..record.listener import Finisher, Notice, Scene
+from ..record.listener import recovered as tell_recovered
 from ..record.record import Record
 from ..record.record_files import archive_files, canonical, read_record
 from ..record.run_folders import RunFolder
@@ -21,8 +22,9 @@ from ..workspace import STATE, Workspace
 from .branch import GitArchive
 
 PUSH_TIMEOUT = 10.0  # seconds that a run waits for a remote
-DIGEST_EVERY = 600.0  # seconds: each is a step of the archive's history, and there shall be few
 SILENCE = 60.0  # seconds for which a remote that failed is not tried again
+NOT_ARCHIVED = "the record is not archived yet"
+NOT_PUSHED = "the archive is not pushed yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,37 +122,38 @@ def tidy(ws: Workspace) -> None:
         chore()
 
 
-def keep_digest(ws: Workspace) -> None:
-    """Have the page in the archive brought up to date: in a host, some minutes after the first run
-    that it lacks, once for all that ended in that time."""
+class _Keeper(Finisher):
+    """Archives the run before anybody hears that it is over, and pushes once it is released.
 
-    def chore() -> None:
-        from ..search.digest import digest  # no run waits for what it needs
+    A run that cannot be archived is still good: its record is here, and is archived as soon as that
+    is possible.
+    """
 
-        digest(ws, write=True)
+    def finished(self, record: Record) -> None:
+        scene = self.scene
+        try:
+            scene.archived = archive(scene.ws, scene.folder, record)
+        except QuireError as error:
+            scene.notices.append(Notice(NOT_ARCHIVED, error))
+            return
+        if scene.ws.archive.warning:
+            scene.notices.append(Notice(scene.ws.archive.warning))
 
-    settings = ws.config
-    if ws.engine.outlives and settings.archive.digest:
-        after = min(DIGEST_EVERY, settings.host_idle / 2)  # a host that goes earlier never would
-        ws.engine.later(f"digest of {ws.root}", chore, after=after)
+    def released(self, record: Record) -> None:
+        scene = self.scene
+        if scene.archived is None or record.parent:
+            return  # a run that another run asked for is pushed with that one
+        try:
+            if scene.pushes:
+                send(scene.ws)
+        except QuireError as error:
+            scene.notices.append(Notice(NOT_PUSHED, error))
+        with suppress(QuireError):  # it is still owed, and `quire doctor` says so
+            tidy(scene.ws)
 
 
-def afterwards(ws: Workspace, record: Record, *, pushes: bool) -> QuireError | None:
-    """What follows once a run is in the archive. Returns why it could not be pushed."""
-    problem: QuireError | None = None
-    try:
-        if pushes:
-            send(ws)
-    except QuireError as error:
-        problem = error
-    with suppress(QuireError):  # it is still owed, and `quire doctor` says so
-        tidy(ws)
-    if ws.engine.outlives:
-        from ..search.fill import later  # a process that ends with its run has no need of it
-
-        later(ws)
-        keep_digest(ws)
-    return problem
+def listen(scene: Scene) -> _Keeper | None:
+    return _Keeper(scene) if scene.archives else None
 
 
 def _statement(files: dict[str, bytes]) -> dict[str, Any]:
@@ -200,7 +203,7 @@ def _recovered(ws: Workspace, folder: RunFolder, *, unwitnessed: bool = False) -
     changed = ws.runs.recover(folder, unwitnessed=unwitnessed)
     record = ws.runs.read(folder)
     if changed:
-        finish_logbook(ws, record)
+        tell_recovered(ws, record)
     return record
 
 

@@ -269,17 +269,13 @@ class Gate:
         traceback = short_traceback(record.error.traceback) if record.error else ""
         target = _relative(planned.target, self.root)
         run = task_run(record, self._named(planned.path), planned.because, target, traceback)
-        warnings = run.warnings
-        if execution.not_archived is not None:
-            warnings += (f"it could not be archived: {execution.not_archived.message}",)
-        if execution.archive_warning:
-            warnings += (execution.archive_warning,)
+        notices = tuple(map(str, execution.notices))
         return replace(
             run,
             archived=execution.archived,
             environment=record.plan.get("environment"),
             logbook=str(record.plan.get("logbook") or ""),
-            warnings=warnings,
+            warnings=run.warnings + notices,
         )
 
     def _push(self) -> None:

@@ -210,7 +210,7 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
     """
     from ..engine.replay import prepare
     from .progress import Progress
-    from .run_commands import show_lost, show_warning
+    from .run_commands import show_notices
 
     app.json_asked = as_json
     if app.engine is None:
@@ -241,10 +241,7 @@ def replay(app: App, /, run: str, as_json: bool, quiet: bool, **options: Any) ->
         emit_json(app, compared.as_dict() | told)
     else:
         _show_replay(app, compared, options["everything"])
-    owed = prepared.execution.not_archived
-    if owed is not None:
-        show_warning(app, "the record is not archived yet", owed)
-    show_lost(app, prepared.execution.archive_warning)
+    show_notices(app, prepared.execution)
     if compared.new.outcome == "cancelled":
         return 130
     return _status(compared)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import QuireError, UsageError
+from ..errors import UsageError
 from ..record.events import RunStarted
 from ..record.summary import one_line
 from .main import App, calling_off, emit_json
@@ -177,13 +177,7 @@ def follow(
                 f"mend it, then go on from there: quire run {shown} --resume last "
                 f"(for {minutes} min)"
             )
-    if execution.logbook.failure is not None:
-        show_warning(app, "the record for people is not written", execution.logbook.failure)
-    if execution.not_archived is not None:
-        show_warning(app, "the record is not archived yet", execution.not_archived)
-    if execution.not_pushed is not None:
-        show_warning(app, "the archive is not pushed yet", execution.not_pushed)
-    show_lost(app, execution.archive_warning)
+    show_notices(app, execution)
     return EXIT.get(record.outcome, 1)
 
 
@@ -240,19 +234,16 @@ def _errand(app: App, options: dict[str, Any]) -> Errand:
     )
 
 
-def show_warning(app: App, what: str, why: QuireError) -> None:
-    """The run is good; its record is not yet where it should be."""
+def show_notices(app: App, execution: NotebookExecutor) -> None:
+    """The run is good; something around it is not yet as it should be."""
     term = app.terminal
     word = term.paint("warning:", "yellow", on_err=True)
-    term.err(f"{word} {what}: {one_line(why.message)}")
-    term.err(f"{term.paint('hint:', 'blue', on_err=True)} {one_line(why.hint)}; then: quire push")
-
-
-def show_lost(app: App, warning: str) -> None:
-    """This run is archived; others that were are not there any more."""
-    if warning:
-        word = app.terminal.paint("warning:", "yellow", on_err=True)
-        app.terminal.err(f"{word} {one_line(warning)}")
+    for notice in execution.notices:
+        why = notice.why
+        term.err(f"{word} {one_line(str(notice))}")
+        if why is not None:
+            hint = term.paint("hint:", "blue", on_err=True)
+            term.err(f"{hint} {one_line(why.hint)}; then: quire push")
 
 
 def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ..git.repository import Repository
 from ..kernel.protocol import Kernel
 from ..masking.masker import Masker
 from ..record.events import Event, OriginNoted, Warned
+from ..record.listener import Finisher, Scene
 from ..record.plan import Plan, slug_of
 from ..record.record import Record
 from ..workspace import STATE, Workspace
@@ -111,6 +112,15 @@ def remember(ws: Workspace, record: Record) -> None:
     with suppress(QuireError, OSError):  # then nobody is told when it changes
         path.parent.mkdir(exist_ok=True)
         write_atomic(path, json.dumps(told).encode(), durable=False)
+
+
+class _Noter(Finisher):
+    def finished(self, record: Record) -> None:
+        remember(self.scene.ws, record)
+
+
+def listen(scene: Scene) -> _Noter:
+    return _Noter(scene)
 
 
 def asked(env: Mapping[str, str]) -> dict[str, Any]:

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .. import __version__
 from ..errors import QuireError, UsageError
+from ..files import write_atomic
+from ..record.executed_notebook import dumps, notebook
+from ..record.listener import Finisher, Scene
+from ..record.record import Record
+
+
+class _Copy(Finisher):
+    def released(self, record: Record) -> None:
+        path = self.scene.output
+        assert path is not None
+        write_atomic(path, dumps(notebook(record, output_path=str(path), version=__version__)))
+
+
+def listen(scene: Scene) -> _Copy | None:
+    return _Copy(scene) if scene.output is not None else None
 
 
 def checked(path: Path, source: Path) -> Path:

@@ -15,8 +15,6 @@ from typing import Any
 from ..errors import UsageError
 from ..kernel import kernelspecs
 from ..kernel.protocol import KernelSpec
-from ..logbooks import page_files
-from ..logbooks.page_files import RunLogbook
 from ..masking.secrets import Secret
 from ..record.events import Asked
 from ..record.plan import Change, Limits, Plan, run_id
@@ -33,6 +31,7 @@ from .ask_params import Settled, settle
 from .choose_kernel import other_kernels, prepared, unprepared
 from .output_file import checked
 from .resume_point import Kept, Resume, can_resume, plan_resume
+from .run_uuid import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,6 @@ class Errand:
 class Planned:
     plan: Plan
     spec: KernelSpec
-    logbook: RunLogbook
     asked: Sequence[Asked]  # what somebody was asked, and answered
     told: tuple[str, ...]  # variables whose values a person told: for the kernel and nobody else
     output: Path | None  # where the executed notebook goes too
@@ -127,7 +125,7 @@ def planned(
         spec = replace(spec, commands=setting.handed.commands)
     for name in set(other_kernels(document).values()):
         kernelspecs.find(name, spec.env)  # says which there are, before anything runs
-    book = page_files.place(ws, source.path, errand.uuid, now)
+    uuid, page = named(ws, source.path, errand.uuid, now)
     # A resumed run has the parameters it had, unless it is given others.
     given = as_given({**(kept.parameters if kept else {}), **parameters})
     settled = settle(ws, document, None if again else given, spec.env, now, cancelled)
@@ -144,7 +142,7 @@ def planned(
     config = ws.config
     plan = Plan(
         run_id=run_id(str(path), now(), secrets.token_hex(2)),
-        uuid=book.uuid,
+        uuid=uuid,
         task=ws.named(source.path),
         path=source.path,
         document=filled.document,
@@ -154,7 +152,7 @@ def planned(
         request=errand.request,
         sources=errand.sources,
         changes=filled.changes,
-        logbook=ws.named(book.path) if book.path is not None else "",
+        logbook=ws.named(page) if page is not None else "",
         limits=Limits(
             setting.cell_timeout if setting.cell_timeout is not None else config.cell_timeout,
             setting.timeout if setting.timeout is not None else config.timeout,
@@ -168,7 +166,7 @@ def planned(
     )
     resumption = None if kept is None else _resumption(kept, plan, document, from_cell)
     told = tuple(settled.variables)
-    return Planned(plan, spec, book, settled.asked, told, executed, kept, resumption)
+    return Planned(plan, spec, settled.asked, told, executed, kept, resumption)
 
 
 def _leaves_the_kernel(setting: Setting) -> None:

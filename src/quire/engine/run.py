@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -16,20 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .. import __version__
-from ..archive.put import afterwards, archive
 from ..cell_tools.dispatch import Answering
 from ..errors import QuireError, StorageError, UsageError
-from ..files import write_atomic
 from ..kernel.engine_calls import Line
 from ..kernel.native import wake
 from ..kernel.protocol import Kernel
-from ..logbooks.page_files import RunLogbook, claim_uuid
 from ..masking.masker import Masker
 from ..masking.secrets import Secret
 from ..record.events import CellChanged, Event, RunFinished
-from ..record.executed_notebook import dumps, notebook
 from ..record.journal import Journal
+from ..record.listener import Listener, Notice, Scene, listeners
 from ..record.record import Fold, Record
 from ..record.run_folders import RunFolder
 from ..task import params
@@ -37,12 +33,13 @@ from ..task.document import Cell
 from ..workspace import Workspace
 from .approval import Approval
 from .choose_kernel import beside, hidden, other_kernels
-from .origin import asked, finding_out, remember
+from .origin import asked, finding_out
 from .output_sieve import Bounds, Sieve
 from .planning import Again, Errand, Handed, Setting, planned, resumable
 from .resume_point import Kept, Trail, as_run, catch_up
 from .run_plan import Cancel, LocalExecutor, utc_now
 from .run_underway import Attended, Underway
+from .run_uuid import claim_uuid
 from .saved_states import Marks
 from .take_up import claim
 
@@ -109,7 +106,7 @@ class NotebookExecutor:
             now=now,
             cancelled=self._cancel.is_set,
         )
-        self.plan, self._spec, self._logbook = made.plan, made.spec, made.logbook
+        self.plan, self._spec = made.plan, made.spec
         self._output, self._asked, self._told = made.output, made.asked, made.told
         self._kept, self._resume = made.kept, made.resume
         self._trail = self._new_trail()
@@ -120,17 +117,20 @@ class NotebookExecutor:
         self._begun = self._alive = False
         self._archives = ws.config.archive.enabled if archives is None else archives
         self._pushes = pushes  # not where somebody pushes for many runs at once
-        self.archived: dict[str, Any] | None = None
-        self.not_archived: QuireError | None = None
-        self.not_pushed: QuireError | None = None
+        self._scene: Scene | None = None
+        self._listeners: list[Listener] = []
         self._attended = attended  # by whoever waits for it, where it outlives the call
         self.underway: Underway | None = None  # once it has a folder
-        self.archive_warning = ""  # what the archive has lost since it was last added to
 
     @property
-    def logbook(self) -> RunLogbook:
-        """Where the record for people is, and why it is not there if it could not be written."""
-        return self._logbook
+    def archived(self) -> Mapping[str, Any] | None:
+        """Its place in the archive, once it has one."""
+        return self._scene.archived if self._scene is not None else None
+
+    @property
+    def notices(self) -> Sequence[Notice]:
+        """What did not work out besides the run itself."""
+        return self._scene.notices if self._scene is not None else ()
 
     @property
     def run_id(self) -> str:
@@ -256,6 +256,8 @@ class NotebookExecutor:
         self.plan = replace(self.plan, run_id=folder.run_id)
         self.underway = Underway(folder.run_id, self.cancel, self._attended)
         ws.engine.underway[folder.run_id] = self.underway
+        self._scene = Scene(ws, self.plan, folder, self._archives, self._pushes, self._output)
+        self._listeners = listeners(self._scene)
         bounds = Bounds(stream=ws.config.stream_limit, displays=ws.config.display_limit)
         sieve = Sieve(masker, folder, bounds)
         executor = LocalExecutor(
@@ -349,39 +351,20 @@ class NotebookExecutor:
         return params.typed(cell, self.plan.document, self.plan.parameters)
 
     def _write(self, event: Event, journal: Journal) -> None:
-        """Into the journal first; with the last event come the notebook and the summary."""
+        """Into the journal first, then to all that follow the run."""
         journal.append(event)
         self._fold.add(event)
-        self._logbook.add(event, self._fold, alive=self._alive)
         if isinstance(event, RunFinished):
             self._alive = False
             journal.sync()
-            self.folder.save(self.record, __version__)
-            remember(self.workspace, self.record)
-            if self._archives:
-                self._archive()
+        for listener in self._listeners:
+            listener.on(event, self._fold)
+        if isinstance(event, RunFinished):
             journal.close()  # only now: until it is in the archive it is not for others to finish
-            self._follow_up()
-            if self._output is not None:
-                nb = notebook(self.record, output_path=str(self._output), version=__version__)
-                write_atomic(self._output, dumps(nb))
+            for listener in self._listeners:
+                listener.released(self.record)
         if self.underway is not None:
             self.underway.note(event)
-
-    def _archive(self) -> None:
-        """Before anybody hears that the run is over. Where it cannot be, the run is still good:
-        its record is here, and is archived as soon as that is possible."""
-        try:
-            self.archived = archive(self.workspace, self.folder, self.record)
-        except QuireError as error:
-            self.not_archived = error
-            return
-        self.archive_warning = self.workspace.archive.warning
-
-    def _follow_up(self) -> None:
-        """Of a run that is in the archive; for one that another run asked for, that one does it."""
-        if self.archived is not None and not self.plan.parent:
-            self.not_pushed = afterwards(self.workspace, self.record, pushes=self._pushes)
 
     def _run_child(self, arguments: Mapping[str, Any], cancel: Cancel) -> dict[str, Any]:
         """A cell of ours runs another task. Runs on the call server's thread."""

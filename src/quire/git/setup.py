@@ -231,6 +231,12 @@ def _exists(path: Path) -> bool:
     return os.path.lexists(path)
 
 
+def is_set_up(repository: Repository) -> bool:
+    """Whether notebooks are made again after a merge."""
+    folders = (repository.common / "hooks", repository.common / "quire" / "hooks")
+    return any(is_ours(folder / "post-merge") for folder in folders)
+
+
 def is_ours(path: Path) -> bool:
     try:
         with open(path, "rb") as file:

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import DocumentError, QuireError, StorageError, UsageError
+from ..errors import DocumentError, QuireError, StorageError
 from ..files import disk, write_atomic
 from ..record.events import (
     Asked,
@@ -28,7 +25,7 @@ from ..record.events import (
     RunStarted,
     ToolCalled,
 )
-from ..record.plan import Plan
+from ..record.listener import Notice, Scene
 from ..record.record import Fold, Record, Result
 from ..task.formats import LOGBOOK
 from ..task.templates import folder
@@ -40,32 +37,33 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(slots=True)
-class RunLogbook:
-    """`path` is None for a task that is no logbook. `failure` says why there is no file."""
+class _Page:
+    """Grows with the events of its run. A disk that says no costs the page, not the run."""
 
-    uuid: str
-    path: Path | None = None
-    failure: StorageError | None = None
+    scene: Scene
+    path: Path
+    _failed: bool = False
     _written: int = 0  # cells of the record that are in the file
     _around: dict[str, tuple[list[Any], ...]] = field(default_factory=dict)
     _order: dict[str, int] = field(default_factory=dict)
 
-    def add(self, event: Event, fold: Fold, *, alive: bool) -> None:
-        """An event that the journal has. A disk that says no costs the file, not the run."""
-        if self.path is None or self.failure is not None:
+    def on(self, event: Event, fold: Fold) -> None:
+        if self._failed:
             return
         try:
-            self._add(event, fold, alive=alive)
+            self._add(event, fold)
         except StorageError as error:
-            self.failure = error
+            self._failed = True
+            self.scene.notices.append(Notice("the record for people is not written", error))
 
-    def _add(self, event: Event, fold: Fold, *, alive: bool) -> None:
-        assert self.path is not None
+    def released(self, record: Record) -> None: ...
+
+    def _add(self, event: Event, fold: Fold) -> None:
         if isinstance(event, RunStarted):
             self._order = {cell["id"]: at for at, cell in enumerate(event.cells)}
             with disk(str(self.path)):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            head = logbook.head(fold.record(alive=alive))
+            head = logbook.head(fold.record(alive=True))
             write_atomic(self.path, head.encode("utf-8", "replace"), mode=0o644, durable=False)
         elif isinstance(event, _ASIDES):
             self._aside(event)
@@ -80,7 +78,6 @@ class RunLogbook:
 
     def _append(self, cell: str, fold: Fold) -> None:
         """The cell that ended, and what stands above it."""
-        assert self.path is not None
         upto = self._order.get(cell, -1) + 1
         names = list(self._order)[self._written : upto]
         self._written = max(self._written, upto)
@@ -89,7 +86,7 @@ class RunLogbook:
             results, *others = self._around.pop(name, ([],))
             glued = tuple(Result(r.name, r.kind, r.value, r.cell) for r in results)
             around = logbook.Around(glued, *map(tuple, others))
-            text, files = logbook.cell_text(self.uuid, fold.cell(name), around)
+            text, files = logbook.cell_text(self.scene.plan.uuid, fold.cell(name), around)
             _save(self.path, files)
             texts.append(text)
         data = "".join(texts).encode("utf-8", "replace")
@@ -101,48 +98,9 @@ class RunLogbook:
                 os.close(fd)
 
 
-def place(ws: Workspace, task: Path, wanted: str, now: Callable[[], datetime]) -> RunLogbook:
-    """Where a run of this task is written down. Refuses the uuid of another run."""
-    name = _checked(wanted) if wanted else str(uuid.uuid4())
-    if wanted and (other := ws.runs.of_uuid(name)):
-        raise _taken(name, other)
-    if task.suffix.lower() != LOGBOOK:
-        return RunLogbook(name)
-    top = folder(ws) / "runs"
-    if not top.resolve().is_relative_to(ws.root.resolve()):
-        raise UsageError(
-            f"{ws.named(top)} is a link that leads out of {ws.root}",
-            hint="make it a folder of the workspace",
-        )
-    if task.is_relative_to(top.resolve()):
-        raise UsageError(
-            f"{ws.named(task)} is the record of a run, not a template",
-            hint="run its template; `quire replay RUN` repeats a run",
-        )
-    there = next(top.glob(f"*/{name}.md"), None) if wanted else None
-    if there is not None:
-        raise _taken(name, ws.named(there))
-    return RunLogbook(name, top / f"{now().astimezone():%Y-%m-%d}" / f"{name}.md")
-
-
-def claim_uuid(ws: Workspace, plan: Plan, run_id: str) -> None:
-    """Before the first cell of a run whose uuid somebody chose."""
-    if not ws.runs.claim_uuid(plan.uuid, run_id):
-        raise _taken(plan.uuid, ws.runs.of_uuid(plan.uuid))
-
-
-def _taken(name: str, by: str) -> UsageError:
-    return UsageError(
-        f"there is a run with the uuid {name}: {by}",
-        hint="leave out --uuid: each run gets one of its own",
-    )
-
-
-def _checked(wanted: str) -> str:
-    try:
-        return str(uuid.UUID(wanted))
-    except ValueError:
-        raise UsageError(f"{wanted!r} is no uuid", hint="leave out --uuid to get one") from None
+def listen(scene: Scene) -> _Page | None:
+    """None for a task that is no logbook."""
+    return _Page(scene, scene.ws.root / scene.plan.logbook) if scene.plan.logbook else None
 
 
 def write(path: Path, record: Record) -> None:

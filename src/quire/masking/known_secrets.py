@@ -15,6 +15,8 @@ from .secrets import Secret, secrets_of
 
 MOST = 512  # secrets of others; those that nobody had for longest are forgotten first
 
+ENVIRONMENTS = 16  # whose secrets are remembered, so that they are not searched for again
+
 
 class Known:
     """Safe to share between threads."""
@@ -23,13 +25,22 @@ class Known:
         self._most = most
         self._lock = threading.Lock()
         self._names: dict[str, str] = {}  # value: the variable it came from
+        # What the last few environments told: each run of a host has that of the last one.
+        self._met: dict[tuple[frozenset[tuple[str, str]], tuple[str, ...]], tuple[Secret, ...]] = {}
         self._maskers: WeakSet[Masker] = WeakSet()
 
     def meet(self, env: Mapping[str, str], names: Iterable[str] = ()) -> tuple[Secret, ...]:
         """The secrets of an environment, which are hidden from now on. `names` are hidden whatever
         they look like."""
-        found = secrets_of(env, names)
+        key = frozenset(env.items()), tuple(names)
+        found = self._met.get(key)
+        if found is None:
+            found = secrets_of(env, key[1])
         with self._lock:
+            self._met.pop(key, None)
+            self._met[key] = found
+            for old in list(self._met)[:-ENVIRONMENTS]:
+                del self._met[old]
             new = [one for one in found if one.value not in self._names]
             for one in found:
                 self._names[one.value] = self._names.pop(one.value, one.name)

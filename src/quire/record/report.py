@@ -16,7 +16,6 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
     return {
         "run_id": record.run_id,
         "outcome": record.outcome,
-        "recovered": record.recovered,
         "results": jsonable(record.values),
         "notebook": notebook,
         "duration": record.duration,
@@ -34,6 +33,7 @@ def report(record: Record, notebook: str, archived: Mapping[str, Any] | None) ->
         "archived": archived,
         "environment": record.plan.get("environment"),
         "logbook": str(record.plan.get("logbook") or ""),
+        "recovered": record.recovered,
     }
 
 

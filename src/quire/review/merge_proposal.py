@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ForgeError, GitError, QuireError
+from ..git.hooks import hook
 from ..git.repository import Repository, branch_name
+from ..git.setup import is_set_up
 from ..host.person_only import refuse_from_kernel
 from ..record.summary import one_line
 from ..task.sync import taking
@@ -79,6 +81,7 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
         made[:] = paths  # it may be asked for more than once
         return mended
 
+    before = repository.head()
     said = message.strip() or f"Merge proposal {number}: {one_line(found.title)}"
     commit = forge.merge(number, said, finish if forge.finishes else None)
     if not repository.is_ancestor(forge.proposal(number).head, looked.change.head):
@@ -88,6 +91,9 @@ def merge_proposal(ws: Workspace, number: int, *, message: str = "", force: bool
         warnings += told
     elif upstream(repository, found.base):
         warnings += _left_behind(repository, found.base, commit)
+    if repository.top is not None and repository.head() != before and is_set_up(repository):
+        # No hook was called when this working tree followed.
+        warnings += hook("post-merge", ["0"], repository.top, ws.env)
     warnings += exchange(ws).warnings
     return Merged(number, commit, found.branch, found.base, tuple(made), tuple(warnings))
 

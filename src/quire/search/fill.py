@@ -256,17 +256,6 @@ def _damaged(index: Index) -> dict[str, str]:
         return ask.damaged(con)
 
 
-def later(ws: Workspace) -> None:
-    """Have it caught up in a host, when no run waits. The first search makes one, and says so."""
-
-    def chore() -> None:
-        if index_of(ws).path.exists():
-            catch_up(ws)
-
-    if ws.engine.outlives:
-        ws.engine.later(f"index of {ws.root}", chore)
-
-
 def status(ws: Workspace) -> dict[str, Any]:
     """What the index has, what it lacks and what it cannot read. Changes nothing."""
     index = index_of(ws)
