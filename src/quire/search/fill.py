@@ -9,8 +9,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -158,16 +158,25 @@ def _read(
 ) -> Iterator[list[Read]]:
     """In their order. `known` are the versions of tasks whose source the index has."""
     parts = [places[at : at + PART] for at in range(0, len(places), PART)]
+    here = (read_here(ws, part, known) for part in parts)
+    found = _side_by_side(ws, parts) if len(parts) > 1 else here
+    for at, one in enumerate(found):
+        yield one
+        progress(min(len(places), (at + 1) * PART), len(places))
+
+
+def _side_by_side(ws: Workspace, parts: Sequence[Sequence[Any]]) -> Iterator[list[Read]]:
+    from concurrent.futures import Future, ThreadPoolExecutor  # slow to load; few searches need it
+
     with ThreadPoolExecutor(PROCESSES) as pool:
+        pending: deque[Future[list[Read]]] = deque()
         try:
-            found = (
-                pool.map(lambda part: _read_elsewhere(ws, part), parts)
-                if len(parts) > 1
-                else (read_here(ws, part, known) for part in parts)
-            )
-            for at, one in enumerate(found):
-                yield one
-                progress(min(len(places), (at + 1) * PART), len(places))
+            for part in parts:
+                pending.append(pool.submit(_read_elsewhere, ws, part))
+                if len(pending) > 2 * PROCESSES:  # the one that writes may be slower
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
 
