@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from ..errors import UsageError
@@ -46,6 +47,7 @@ def digest(
     until: str = "",
     task: str = "",
     write: bool = False,
+    now: datetime | None = None,
     progress: Progress = silent,
 ) -> Digest:
     """`write`: the page of the last 30 days, into the archive."""
@@ -53,7 +55,7 @@ def digest(
         raise UsageError(
             f"DIGEST.md is about all tasks, the last {KEPT}, up to now", hint="quire digest --write"
         )
-    narrow = Narrow(task, KEPT if write else since or USUAL, until).condition(ws)
+    narrow = Narrow(task, KEPT if write else since or USUAL, until).condition(ws, now)
 
     def question(con: sqlite3.Connection) -> list[Row]:
         # A run of this folder alone stays here: the page in the archive goes where that goes.

@@ -81,9 +81,11 @@ class Narrow:
     params: Sequence[str] = ()
     results: Sequence[str] = ()
 
-    def condition(self, ws: Workspace) -> Callable[[sqlite3.Connection], Condition]:
+    def condition(
+        self, ws: Workspace, now: datetime | None
+    ) -> Callable[[sqlite3.Connection], Condition]:
         """What can be wrong with the words of it is said before the index is opened."""
-        now = datetime.now(UTC)
+        now = now or datetime.now(UTC)
         for one in self.outcome:
             if one not in OUTCOMES:
                 raise UsageError(f"{one!r} is no outcome", hint=", ".join(OUTCOMES))
@@ -141,10 +143,11 @@ def find(
     who: str = "",
     params: Sequence[str] = (),
     results: Sequence[str] = (),
+    now: datetime | None = None,
 ) -> Hits:
     """The best first; without words the newest first."""
     asked = queries.parse(query)
-    narrow = Narrow(task, since, until, outcome, who, params, results).condition(ws)
+    narrow = Narrow(task, since, until, outcome, who, params, results).condition(ws, now)
 
     def question(con: sqlite3.Connection) -> tuple[list[Row], int, int | None]:
         narrowed = narrow(con)

@@ -69,12 +69,9 @@ class Similar:
 class _Failure:
     name: str
     message: str
+    mark: str  # without what differs from run to run
     line: str = ""
     run_id: str = ""
-
-    @property
-    def mark(self) -> str:
-        return fingerprint(self.name, self.message)
 
     @property
     def said(self) -> str:
@@ -91,10 +88,11 @@ def similar(
     since: str = "",
     until: str = "",
     limit: int = 5,
+    now: datetime | None = None,
     progress: Progress = silent,
 ) -> Similar:
     """Earlier runs that met the same failure: that of a run, or one whose text is given."""
-    narrow = Narrow(task, since, until).condition(ws)
+    narrow = Narrow(task, since, until).condition(ws, now)
 
     def question(con: sqlite3.Connection) -> tuple[str, list[tuple[Row, str, Row | None]]]:
         narrowed, rows = narrow(con), list[Row]()
@@ -132,7 +130,8 @@ def _failures(ws: Workspace, con: sqlite3.Connection, what: str) -> list[_Failur
             raise RunNotFound(f"no run {what!r} is over", hint="`quire runs` lists them")
         # What was pasted may go on behind the error, with what others said.
         first = message.partition("\n")[0]
-        return [_Failure(name, text) for text in dict.fromkeys((message, first))]
+        texts = dict.fromkeys((message, first))
+        return [_Failure(name, text, fingerprint(name, text)) for text in texts]
     row = rows[0]
     if not row.error:
         raise UsageError(
@@ -140,7 +139,7 @@ def _failures(ws: Workspace, con: sqlite3.Connection, what: str) -> list[_Failur
             hint="give a failed run, or the text of an error",
         )
     name, _, message = row.texts("error")[0].partition(": ")
-    return [_Failure(name, message, row.line, row.run_id)]
+    return [_Failure(name, message, row.error, row.line, row.run_id)]
 
 
 def from_text(text: str) -> tuple[str, str]:
@@ -160,30 +159,17 @@ def _same(con: sqlite3.Connection, failure: _Failure, narrowed: Condition, limit
     """Runs that failed with the same words, or at the same line; both first, then the newest. One
     that said the same to the word comes before one that said it of another value."""
     where, values = narrowed
-    same = [("r.error = ?", mark(failure.mark)), ("r.line = ?", mark(failure.line))]
-    parts, marks = [p for p, n in same if n is not None], [n for _, n in same if n is not None]
-    if not parts:
-        return []
-    either, both = f"({' OR '.join(parts)})", " AND ".join(parts)
-    literal = "r.id IN (SELECT rowid FROM words WHERE words MATCH ?)"
-    words = (
-        [f"{{error}} : {ask.phrase(failure.said)}"] if any(map(str.isalnum, failure.said)) else []
+    said = ask.phrase(failure.said) if any(map(str.isalnum, failure.said)) else '""'
+    marks = [mark(failure.mark), mark(failure.line)]
+    sql = (
+        f"SELECT r.id FROM runs r WHERE (r.error = ? OR r.line = ?) AND {where} "
+        "ORDER BY ifnull(r.error = ?, 0) + ifnull(r.line = ?, 0) "
+        "+ (r.id IN (SELECT rowid FROM words WHERE words MATCH ?)) DESC, r.started DESC, r.id DESC "
+        "LIMIT ?"
     )
-    asked: list[tuple[int, str, list[Any]]] = [(1, either, marks), (2, both, marks)]
-    if len(parts) == 1:
-        del asked[1]
-    if words:
-        asked += [(2, f"{literal} AND {either}", [*words, *marks])]
-        asked += [(3, f"{literal} AND {both}", [*words, *marks])]
-    found: dict[int, tuple[int, float]] = {}
-    for score, condition, given in asked:
-        sql = f"SELECT r.id, r.started FROM runs r WHERE {condition} AND {where} "
-        sql += "ORDER BY r.started DESC LIMIT ?"
-        for at, started in con.execute(sql, (*given, *values, 4 * limit)):
-            found[at] = max(found.get(at, (0, 0.0)), (score, started))
-    best = sorted(found, key=lambda at: (found[at], at), reverse=True)[:limit]
+    found = con.execute(sql, (*marks, *values, *marks, f"{{error}} : {said}", limit)).fetchall()
     reader = ask.Reader(con)
-    return [row for at in best if (row := reader.one(at)) is not None]
+    return [row for (at,) in found if (row := reader.one(at)) is not None]
 
 
 def _next_ok(con: sqlite3.Connection, row: Row) -> Row | None:
