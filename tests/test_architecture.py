@@ -85,7 +85,7 @@ BUDGET: dict[str, int] = {
     "record": 3329,
     "render": 3667,
     "review": 5190,
-    "search": 2832,
+    "search": 2836,
     "sessions": 1617,
     "shipped": 890,
     "task": 7087,

@@ -44,7 +44,6 @@ class Row:
     by: str
     local: bool  # in this folder only, not in the archive
     summary: str = ""
-    parent: str = ""
     error: str = ""  # the failure without what differs from run to run
     line: str = ""
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
@@ -64,6 +63,11 @@ class Row:
     @property
     def day(self) -> str:
         return f"{datetime.fromtimestamp(self.started, UTC):%Y-%m-%d}"
+
+    @property
+    def said(self) -> str:
+        """What it failed with, as it was said."""
+        return next(iter(self.texts("error")), "")
 
     def texts(self, name: str) -> list[str]:
         """Of one field."""
@@ -298,10 +302,10 @@ class Reader:
         for *head, local, source, body in self.con.execute(_RUN + where, values):
             if body is None:
                 raise sqlite3.DatabaseError("a row of docs is gone")
-            summary, parent, error, line, pieces, facts = unpacked(body)
+            summary, error, line, pieces, facts = unpacked(body)
             cells, more = self._source(source)
             own = (*(Piece(*one) for one in pieces), Piece("outcome", "", head[4]))
-            told = (summary, parent, error, line, (*own, *more))
+            told = (summary, error, line, (*own, *more))
             row: list[Any] = [*head, bool(local), *told, tuple(Fact(*one) for one in facts), cells]
             yield Row(*row)
 

@@ -217,7 +217,7 @@ def _failed(runs: Sequence[Row], link: Link) -> Iterator[str]:
     for same in order[:FAILURES]:
         last = same[-1]
         times = "once" if len(same) == 1 else f"{len(same):,} times"
-        said, since = escaped(last.texts("error")[0], 200), _passed(runs, last, link)
+        said, since = escaped(last.said, 200), _passed(runs, last, link)
         yield f"- failed {times}: {said} (last {_linked(last, link)}; {since})"
     if len(order) > FAILURES:
         yield f"- and {len(order) - FAILURES} other failures"

@@ -148,7 +148,7 @@ def indexed(record: Record, version: bytes = b"", *, source: bool = True) -> Ind
         mark(failure),
         mark(line),
         _columns([*pieces, Piece("outcome", "", record.outcome)], OWN),
-        _packed([summary(record), record.parent or "", failure, line, pieces, listed]),
+        _packed([summary(record), failure, line, pieces, listed]),
         tuple((f"{fact.kind}s", _clean(fact.name), stored(fact.value)) for fact in values),
     )
 

@@ -138,7 +138,7 @@ def _failures(ws: Workspace, con: sqlite3.Connection, what: str) -> list[_Failur
             f"{row.run_id} did not fail: it is {row.outcome}",
             hint="give a failed run, or the text of an error",
         )
-    name, _, message = row.texts("error")[0].partition(": ")
+    name, _, message = row.said.partition(": ")
     return [_Failure(name, message, row.error, row.line, row.run_id)]
 
 
