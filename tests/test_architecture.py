@@ -67,12 +67,12 @@ ONE_PLACE = ("subprocess", "flock", "mkstemp", "text/plain")
 # --- measured
 # Lines of a room, in all its files. More takes a decision record.
 BUDGET: dict[str, int] = {
-    "agent": 2816,
+    "agent": 2828,
     "archive": 2286,
-    "authoring": 2411,
+    "authoring": 1160,
     "cell_tools": 2230,
     "ci": 1645,
-    "cli": 4621,
+    "cli": 4622,
     "engine": 3544,
     "environments": 1027,
     "git": 4187,
@@ -88,7 +88,7 @@ BUDGET: dict[str, int] = {
     "search": 2836,
     "sessions": 1617,
     "shipped": 890,
-    "task": 7087,
+    "task": 6585,
     "top": 1095,
 }
 # How often a room imports another against the ranks.
@@ -181,7 +181,7 @@ FULL_FOLDERS: dict[str, int] = {
     "record": 21,
     "render": 19,
     "review": 28,
-    "task": 37,
+    "task": 35,
 }
 # Where it is used, until it has one place.
 PLACES: dict[str, list[str]] = {
@@ -209,7 +209,7 @@ PLACES: dict[str, list[str]] = {
         "record.journal",
         "search.index_file",
     ],
-    "mkstemp": ["authoring.create", "files"],
+    "mkstemp": ["files"],
     "text/plain": [
         "cell_tools.fetch",
         "cli.record_commands",
@@ -267,7 +267,6 @@ DOUBLED_CLASSES: list[str] = [
     "Shown",
     "Spot",
     "Step",
-    "Text",
     "Token",
     "Told",
     "Tools",

@@ -19,6 +19,7 @@ from quire.agent.tool_schemas import schemas
 from quire.agent.tool_texts import bounded
 from quire.errors import UsageError
 from quire.render.quoting import EXPLAINED
+from quire.task import formats
 from quire.workspace import Workspace
 
 
@@ -74,6 +75,8 @@ def test_the_same_tools_in_other_shapes(shape: str) -> None:
         ("notebook_edit", {"path": "a", "cell": 1, "tags": [1]}, "must be a list of strings"),
         ("notebook_edit", {"path": "a", "cell": 1, "insert": "on"}, "must be one of before, after"),
         ("notebook_execute", {"path": "a", "parameters": "{}"}, "parameters must be an object"),
+        ("notebook_create", {"task_description": "a", "parameters": [{"typ": 1}]}, "has no name"),
+        ("notebook_create", {"task_description": "a", "parameters": ["x"]}, "a list of objects"),
         ("notebook_execute", {"path": "a", "wait": -1}, "wait must be a number of at least 0"),
         ("notebook_execute", {"path": "a", "wait": float("nan")}, "wait must be a number"),
         ("notebook_execute", {"path": "a\0"}, "path holds a NUL"),
@@ -94,6 +97,25 @@ def test_what_does_not_fit_is_said(name: str, given: dict[str, Any], said: str) 
         checked(tool(name), given)
     assert said in refused.value.message
     assert refused.value.hint
+
+
+def test_a_notebook_is_created_with_the_parameters_that_are_given(tmp_path: Path) -> None:
+    ws = Workspace(tmp_path, cwd=tmp_path, env={})
+    given = [
+        {"name": "share", "type": "float", "default": 1, "help": "of all"},
+        {"name": "names", "type": "list[str]", "default": ["a"]},
+        {"name": "who"},
+    ]
+    arguments = {"task_description": "Sum above 5", "path": "a.py", "parameters": given}
+    told = call(ws, "notebook_create", arguments, Caller())
+    assert not told.failed, told.text
+    cell = formats.loads((tmp_path / "a.py").read_text(), ".py").cells[1]
+    assert cell.source == 'share: float = 1.0  # of all\nnames: list[str] = ["a"]\nwho: str'
+    wrong = {**arguments, "path": "b.py", "parameters": [{"name": "n", "type": "itn"}]}
+    told = call(ws, "notebook_create", wrong, Caller())
+    assert told.failed
+    assert "'itn' is no type for the parameter n" in told.text
+    assert not (tmp_path / "b.py").exists()
 
 
 def test_an_empty_text_is_taken_where_it_says_something() -> None:

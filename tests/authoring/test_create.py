@@ -56,7 +56,7 @@ def test_the_answer_says_what_waits(repo: Scratch) -> None:
             "name": "threshold",
             "type": "float",
             "default": "90.0",
-            "help": 'highest value that is fine in percent, from "above 90%"',
+            "help": 'limit, from "above 90%"',
         }
     ]
     assert [cell["title"] for cell in told["waiting"]] == list(CELLS)
@@ -68,6 +68,30 @@ def test_the_answer_says_what_waits(repo: Scratch) -> None:
     assert (code, run["results"]["status"]) == (0, "attention")
     code, run = repo.run(told["path"], "-p", "threshold", "96")
     assert run["results"]["status"] == "ok"
+
+
+def test_declared_parameters(repo: Scratch) -> None:
+    told = created(
+        repo, "Alert above 90%", "-p", "limit: float = 80  # in percent", "--parameter", "who"
+    )
+    assert told["parameters"] == [
+        {"name": "limit", "type": "float", "default": "80.0", "help": "in percent"},
+        {"name": "who", "type": "str", "default": "", "help": ""},
+    ]
+    done = repo.quire("new", "Another", "-p", "limit: float = much")
+    assert done.returncode == 2
+    assert "limit expects float, not the default 'much'" in done.stderr
+    assert not (repo.root / "notebooks/another.py").exists()
+
+
+def test_a_model_keeps_the_declared_parameters(repo: Scratch) -> None:
+    kept = GOOD.replace("threshold: float", "who: str\nthreshold: float")
+    with standing_in(Said(GOOD), Said(kept)) as server:
+        configure(repo, server)
+        told = created(repo, "Alert above 90%", "-p", "who", "-p", "threshold: float = 70")
+    assert "keep the parameter `who: str` as it is" in server.asked[1]["messages"][1]["content"]
+    assert told["drafted_by"] == "model"
+    assert [p["name"] for p in told["parameters"]] == ["who", "threshold"]
 
 
 def test_a_person_is_told_too(repo: Scratch) -> None:

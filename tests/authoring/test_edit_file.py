@@ -6,6 +6,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,14 +110,14 @@ def test_a_stale_edit_changes_nothing(ws: Workspace, task: Path) -> None:
 def test_a_file_that_changes_meanwhile_is_not_overwritten(
     ws: Workspace, task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apply = module._Wish.apply
+    change = module.editing.change
 
-    def slow(self: module._Wish, given: object) -> Edited:
+    def slow(*args: Any, **options: Any) -> Edited:
         task.write_text("# %%\nsomebody_else = 1\n")
-        return apply(self, given)  # type: ignore[arg-type]
+        return change(*args, **options)
 
-    monkeypatch.setattr(module._Wish, "apply", slow)
-    with pytest.raises(DocumentError, match="somebody else"):
+    monkeypatch.setattr(module.editing, "change", slow)
+    with pytest.raises(DocumentError, match="another program"):
         edit(ws, "t.py", 0, new_source="x = 2")
     assert task.read_text() == "# %%\nsomebody_else = 1\n"
 

@@ -83,12 +83,17 @@ def test_under_the_header_they_are_read_as_jupytext_reads_them(where):
     assert percent.loads(asked).cells[0].source == "!ls" == theirs(asked)[0]["source"]
 
 
-@pytest.mark.parametrize("name", ["light", "sphinx", "hydrogen"])
+@pytest.mark.parametrize("name", ["light", "sphinx"])
 def test_other_formats_of_jupytext_have_its_header_anyway(name):
     text = HEADER.replace("format_name: percent", f"format_name: {name}") + "# !ls\n"
     found = [cell.source for cell in percent.loads(text).cells]
     assert "!ls" in found
     assert found == [cell["source"] for cell in theirs(text)]
+
+
+def test_hydrogen_does_not_comment_magics_out():
+    text = HEADER.replace("format_name: percent", "format_name: hydrogen") + "# !ls\n"
+    assert [cell.source for cell in percent.loads(text).cells] == ["# !ls"]
 
 
 @pytest.mark.parametrize("metadata", [{}, {"kernelspec": SPEC}, {"a": 1}])

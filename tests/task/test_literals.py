@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 import math
-import shutil
 import subprocess
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -108,10 +106,10 @@ def test_a_value_without_source_is_refused():
         ("r", 2**40, str(2**40)),
         ("julia", "cost $x", '"cost \\$x"'),
         ("julia", {"a": [1, None]}, 'Dict("a" => [1, nothing])'),
-        ("julia", (1,), "(1,)"),
-        ("javascript", {"a": [math.nan, None]}, '{"a": [NaN, null]}'),
-        ("javascript", 2**60, f"{2**60}n"),
-        ("javascript", date(2024, 1, 2), '"2024-01-02"'),
+        ("julia", (1, -math.inf, math.nan), "[1, -Inf, NaN]"),
+        ("julia", date(2024, 1, 2), '"2024-01-02"'),
+        ("r", "a\n\u2028\x01", '"a\\n\\u2028\\u0001"'),
+        ("r", 1e300, "1e300"),
     ],
 )
 def test_other_languages(language, value, source):
@@ -121,7 +119,7 @@ def test_other_languages(language, value, source):
 @pytest.mark.parametrize(
     ("language", "value"),
     [("bash", {"a": 1}), ("bash", "a\0"), ("r", 2**60), ("r", "\ud800"), ("julia", {1: 2}),
-     ("javascript", object()), ("cobol", 1)],
+     ("julia", object()), ("bash", [[1]]), ("javascript", 1), ("cobol", 1)],
 )  # fmt: skip
 def test_what_another_language_cannot_hold_is_refused(language, value):
     with pytest.raises(ParameterError) as caught:
@@ -134,11 +132,3 @@ def test_bash_reads_what_was_given():
     lines = [f"printf '%s\\0' {literal(text, 'bash')}" for text in texts]
     done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == texts
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-def test_javascript_reads_what_was_given():
-    value = ["it's \"\\\u2028\0", 1.5, [True, None, {"a b": "é"}]]
-    code = f"console.log(JSON.stringify({literal(value, 'javascript')}))"
-    done = subprocess.run(["node", "-e", code], capture_output=True, check=True)
-    assert json.loads(done.stdout) == value

@@ -190,7 +190,8 @@ def test_raw_is_always_text():
 
 @pytest.mark.parametrize(
     ("default", "text", "value"),
-    [("1", "5", 5), ("1.0", "5", 5.0), ("True", "no", False), ("'a'", "5", "5"),
+    [("2 * 3 + 1", "5", 5), ("'a' + 'b'", "5", "5"), ("-(1.5)", "5", 5.0), ("1", "5", 5),
+     ("1.0", "5", 5.0), ("True", "no", False), ("'a'", "5", "5"),
      ("[1]", "a,2", ["a", 2]), ("None", "5", 5), ("None", "abc", "abc"), ("f()", "1.5", 1.5)],
 )  # fmt: skip
 def test_without_annotation_the_default_gives_the_type(default, text, value):
@@ -212,6 +213,17 @@ def test_all_problems_at_once():
     ):
         assert part in message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("N", "n"), ("rowS", "rows"), ("Rwos", "rows"), ("zzz", "")]
+)
+def test_the_name_that_was_meant_is_named(wrong: str, meant: str) -> None:
+    doc = task("other = 1", "n = 1", "rows = 1", "Zed = 1")
+    with pytest.raises(ParameterError) as caught:
+        resolve(doc, {wrong: Given(1)})
+    said = f"{wrong} is not a parameter" + (f"; did you mean {meant}?" if meant else "")
+    assert caught.value.message.splitlines()[0] == said
 
 
 def test_huge_values_do_not_fill_the_message():
@@ -301,7 +313,5 @@ def test_assignments_that_cannot_be(arguments):
     assert caught.value.hint
 
 
-def test_names_of_other_languages():
-    assert parse_assignments(p=["a.b=1"], language="r") == {"a.b": Given("1", "text")}
-    # Python reads both spellings as one name.
+def test_python_reads_both_spellings_as_one_name():
     assert list(parse_assignments(p=[("ﬁle", "1"), ("file", "2")])) == ["file"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,15 @@ def inside(ws: Workspace, path: str) -> str:
 
 
 def create(
-    ws: Workspace, caller: Caller, *, task_description: str, path: str | None = None
+    ws: Workspace,
+    caller: Caller,
+    *,
+    task_description: str,
+    parameters: Sequence[Mapping[str, Any]] = (),
+    path: str | None = None,
 ) -> Told:
-    made = new(ws, task_description, path=inside(ws, path) if path is not None else None)
+    place = inside(ws, path) if path is not None else None
+    made = new(ws, task_description, parameters=parameters, path=place)
     name = ws.named(made.path)
     by = "a model" if made.drafted_by == "model" else "rules"
     lines = [f"created {mentioned(name)}, drafted by {by}"]

@@ -84,6 +84,8 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 
 def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> list[str]:
     kinds = _kinds(schema)
+    if not kinds:  # any value
+        return []
     fits = any(
         isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
         for kind in kinds

@@ -34,6 +34,11 @@ def _flag(about: str) -> Schema:
     return {"type": "boolean", "description": about}
 
 
+def _objects(about: str, keys: Mapping[str, Schema], required: list[str]) -> Schema:
+    one = {"type": "object", "properties": keys, "required": required}
+    return {"type": "array", "items": one, "description": about}
+
+
 def _one_of(*values: str) -> Schema:
     return {"type": "string", "enum": list(values)}
 
@@ -75,19 +80,16 @@ class Tool:
 _PATH = _text("The notebook, such as notebooks/report.py")
 _RUN = _text("Run id, or its beginning")
 _CELL: Schema = {"type": ["string", "integer"], "description": "Id (safest), index or title"}
-_CHANGES: Schema = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "step": {"type": ["string", "integer"]},
-            "source": _TEXT,
-            "reason": _TEXT,
-        },
-        "required": ["step", "source"],
-    },
-    "description": "Steps that run other code this time; step: number, id or title",
-}
+_CHANGES = _objects(
+    "Steps that run other code this time; step: number, id or title",
+    {"step": {"type": ["string", "integer"]}, "source": _TEXT, "reason": _TEXT},
+    ["step", "source"],
+)
+_DECLARED = _objects(
+    "Its inputs; type as list[str], date; without default required",
+    {"name": _TEXT, "type": _TEXT, "default": {}, "help": _TEXT},
+    ["name"],
+)
 _PARAMETERS: Schema = {"type": "object", "description": "Values by parameter name"}
 
 TOOLS = (
@@ -97,6 +99,7 @@ TOOLS = (
         "Says which cells wait to be filled in.",
         {
             "task_description": _text("What it shall do, and why; first line is the title"),
+            "parameters": _DECLARED,
             "path": _text("Otherwise named by the description"),
         },
         ("task_description",),

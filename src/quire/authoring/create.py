@@ -1,4 +1,4 @@
-"""Begin a task from a description of it."""
+"""Create a task from a description of it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import UsageError
-from ..files import disk
+from ..files import disk, write_atomic
 from ..task.params import Parameter, declared
 from ..task.waiting_cells import Waiting
 from ..workspace import STATE, Workspace
+from .declared_inputs import declared_inputs
 from .draft import draft
 from .draft_with_model import ask
 from .language_model import configured
-from .place_words import folded
 
 _NAME = 60
 _PRIVATE = (".git", STATE)  # also as .GIT: some file systems take that for the same
@@ -29,7 +29,7 @@ _LONGEST = 20_000  # characters of a description
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """`waiting` are the cells that somebody has to fill in; `note` is why the model did not."""
+    """`waiting` are the cells still to be written; `note` says why the model drafted nothing."""
 
     path: Path
     title: str
@@ -56,19 +56,27 @@ class Created:
 
 
 def new(
-    ws: Workspace, description: str, *, path: str | Path | None = None, model: bool = True
+    ws: Workspace,
+    description: str,
+    *,
+    parameters: Sequence[str | Mapping[str, Any]] = (),
+    path: str | Path | None = None,
+    model: bool = True,
 ) -> Created:
     """Write a task whose cells wait to be written. Never over a file that is there.
 
+    Each of `parameters` is a line `NAME: TYPE = DEFAULT  # HELP`, or a mapping with the keys name,
+    type, default and help. Without any, those are taken that the description states outright.
     Where a language model is configured it writes the draft, unless `model` says otherwise.
     """
     lines = _worded(description)
+    given = declared_inputs(parameters)
     place = _given(ws, path) if path is not None else _chosen(ws, description)
     for there in (place, place.with_suffix(".ipynb")):
         if os.path.lexists(there):
             raise _taken(ws, there)
-    drafted, note = ask(ws, lines) if model and configured(ws) else (None, "")
-    made = drafted or draft(lines)
+    drafted, note = ask(ws, lines, given) if model and configured(ws) else (None, "")
+    made = drafted or draft(lines, given)
     if not _create(place, made.text.encode()):
         raise _taken(ws, place)
     by: Literal["model", "built-in"] = "model" if drafted else "built-in"
@@ -81,10 +89,16 @@ def _taken(ws: Workspace, path: Path) -> UsageError:
     )
 
 
+def _folded(text: str) -> str:
+    """Lower case, without accents."""
+    plain = unicodedata.normalize("NFKD", text.lower().replace("ß", "ss"))
+    return "".join(c for c in plain if not unicodedata.combining(c))
+
+
 def slug(description: str) -> str:
     """A file name of letters, digits and underscores. Never empty, never long."""
     # What has no letters in ASCII parts words: 7天100元 is not 7100.
-    words = re.findall(r"[a-z0-9]+", folded(description))
+    words = re.findall(r"[a-z0-9]+", _folded(description))
     name = ""
     for word in words:
         longer = f"{name}_{word}".lstrip("_")
@@ -150,16 +164,13 @@ def _create(path: Path, data: bytes) -> bool:
     """Whole, and only where nothing is; whether it could be."""
     with disk(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".new.", suffix=".tmp")
         try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fchmod(fd, 0o644)
-                os.fsync(fd)
-            os.link(name, path)
+            path.open("xb").close()
         except FileExistsError:
             return False
-        finally:
-            os.unlink(name)
+        try:
+            write_atomic(path, data)
+        except BaseException:
+            path.unlink()
+            raise
     return True

@@ -1,4 +1,4 @@
-"""Whether a text that somebody else wrote is a task as Quire would begin one. Nothing is run."""
+"""Check a drafted text against the rules of a new task. Nothing of it is run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import ast
 import contextlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ..environments import requirements
-from ..errors import DocumentError, ParameterError
+from ..errors import DocumentError
 from ..task import formats
 from ..task.document import Document
 from ..task.lint import lint
-from ..task.parameter_cell import TAG, parameters_cell
-from ..task.params import declared, resolve
+from ..task.parameter_cell import TAG, Parameter, parameters_cell
+from ..task.params import declared
 from ..task.waiting_cells import MARK, waiting
 from .draft import SECTIONS, TITLE, Draft, without_ids
 
@@ -25,6 +26,9 @@ _MAGIC = re.compile(r"^[ \t]*[!%]|\bget_ipython\b", re.MULTILINE)
 _THOUGHT = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 # What a default may be besides a literal.
 _MADE = ("date", "datetime", "time", "timedelta", "Path", "Decimal")
+_LITERAL = (
+    ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp
+)  # fmt: skip
 _OPEN = re.compile(r"\bTODO\b|^\s*\.\.\.\s*$", re.MULTILINE)
 
 
@@ -38,8 +42,8 @@ def cleaned(text: str) -> str:
     return max(blocks, key=len).strip("\n") + "\n" if blocks else text.strip("\n") + "\n"
 
 
-def vet(text: str) -> tuple[Draft | None, list[str]]:
-    """The draft, or what is wrong with it, each in a sentence."""
+def vet(text: str, given: Sequence[Parameter] = ()) -> tuple[Draft | None, list[str]]:
+    """The draft, or what is wrong with it, each in a sentence. It keeps the `given` parameters."""
     try:
         document = formats.loads(cleaned(text), ".py")
     except DocumentError as error:
@@ -48,7 +52,7 @@ def vet(text: str) -> tuple[Draft | None, list[str]]:
         return None, ["it has a header above the cells: leave it out"]
     if len(document.cells) > MOST_CELLS:
         return None, [f"it has more than {MOST_CELLS} cells"]
-    problems = [*_of_cells(document), *_of_parameters(document), *_of_sections(document)]
+    problems = [*_of_cells(document), *_of_parameters(document, given), *_of_sections(document)]
     problems += [
         f"cell {found.index}, line {found.line}: {found.message}"
         for found in lint(document)
@@ -57,7 +61,7 @@ def vet(text: str) -> tuple[Draft | None, list[str]]:
     ]
     if problems:
         return None, problems
-    # Written anew: what a stranger's markers may say besides does not get into the file.
+    # Written again, without the metadata that its markers may hold.
     text = formats.dumps(without_ids(document), ".py")
     document = formats.loads(text, ".py")
     return Draft(document, document.title[:TITLE]), []
@@ -93,32 +97,22 @@ def _only_declares(source: str) -> bool:
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             continue
-        value = statement.value if isinstance(statement, ast.AnnAssign | ast.Expr) else None
-        if value is None or not _is_literal(value):
+        if not isinstance(statement, ast.AnnAssign | ast.Expr):
+            return False
+        if statement.value is not None and not _is_literal(statement.value):
             return False
     return True
 
 
 def _is_literal(node: ast.expr) -> bool:
-    parts: list[ast.expr] = []
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        parts = node.elts
-    elif isinstance(node, ast.Dict):
-        parts = [*filter(None, node.keys), *node.values]
-    elif isinstance(node, ast.UnaryOp):
-        parts = [node.operand]
-    elif isinstance(node, ast.BinOp):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.Call) and not node.keywords:
-        if ast.unparse(node.func).rpartition(".")[2] not in _MADE:
-            return False
-        parts = node.args
-    elif not isinstance(node, ast.Constant):
-        return False
-    return all(map(_is_literal, parts))
+    if isinstance(node, ast.Call):
+        made = ast.unparse(node.func).rpartition(".")[2] in _MADE
+        return made and not node.keywords and all(map(_is_literal, node.args))
+    inner = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+    return isinstance(node, _LITERAL) and all(map(_is_literal, inner))
 
 
-def _of_parameters(document: Document) -> Iterator[str]:
+def _of_parameters(document: Document, given: Sequence[Parameter]) -> Iterator[str]:
     tagged = [cell for cell in document.cells if TAG in cell.tags]
     if len(tagged) != 1 or parameters_cell(document) is None:
         yield 'there has to be one code cell with the marker `# %% parameters tags=["parameters"]`'
@@ -128,13 +122,14 @@ def _of_parameters(document: Document) -> Iterator[str]:
     parameters = declared(document)
     if not parameters:
         yield "the parameters cell declares none: `name: type = default  # help`"
-    for item in parameters:
+    known = {item.name: item for item in parameters}
+    for item in given:
+        there = known.pop(item.name, None)
+        if there is None or (there.type, there.default_source) != (item.type, item.default_source):
+            yield f"keep the parameter `{replace(item, required=False)}` as it is"
+    for item in known.values():
         if not item.type or not item.help or item.required:
             yield f"parameter {item.name} needs a type, a default and a comment"
-    try:
-        resolve(document, {})
-    except ParameterError as error:
-        yield error.message.splitlines()[0]
 
 
 def _of_sections(document: Document) -> Iterator[str]:

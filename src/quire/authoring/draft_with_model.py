@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import ConfigError, ModelError
+from ..task.parameter_cell import Parameter
 from ..workspace import Workspace
 from .draft import Draft, draft
 from .draft_check import vet
@@ -26,24 +27,28 @@ You write notebook tasks for Quire: one Python file in the percent format, and n
 - Plain Python: no magics, no shell lines, no header, no list of packages to install.
   The standard library where it is enough.
 - Invent no data and no results. A cell that the description does not say enough for holds nothing
-  but `raise NotImplementedError("what belongs there")`: whoever writes the task goes on from there.
+  but `raise NotImplementedError("what belongs there")`: the author goes on from there.
 - Nothing is deleted, sent or changed unless a parameter says so; the default does not.
 - No keys or passwords in the text: read them from the environment."""
 
 
-def ask(ws: Workspace, lines: Sequence[str]) -> tuple[Draft | None, str]:
+def ask(
+    ws: Workspace, lines: Sequence[str], given: Sequence[Parameter] = ()
+) -> tuple[Draft | None, str]:
     """The model's draft, or none and the reason. What is wrong with a first one is sent back."""
     description = "\n".join(lines)
-    asked = f"The task:\n\n{description}\n\nA beginning to improve on:\n\n{draft(lines).text}"
+    keep = "\n\nKeep its parameters as they are; others may join them." if given else ""
+    begun = draft(lines, given).text
+    asked = f"The task:\n\n{description}\n\nA beginning to improve on:\n\n{begun}{keep}"
     try:
         answer = complete(ws, _SYSTEM, asked)
-        found, problems = vet(answer)
+        found, problems = vet(answer, given)
         if found is None:
             listed = "\n".join(f"- {problem}" for problem in problems[:_SHOWN])
             again = (
                 f"{asked}\n\nYour draft:\n\n{answer}\n\nMend this, and give all of it:\n{listed}"
             )
-            found, problems = vet(complete(ws, _SYSTEM, again))
+            found, problems = vet(complete(ws, _SYSTEM, again), given)
     except (ConfigError, ModelError) as error:
         return None, f"{error.message}; {error.hint}" if error.hint else error.message
     if found is None:

@@ -8,7 +8,7 @@ import io
 import os
 import stat
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,95 +108,56 @@ def edit(
     `new_source` replaces the cell, or with `insert` is a new one beside it. `kind`, `title` and
     `tags` are those of the new cell, or change the one that is there.
     """
-    wish = _Wish(
-        cell, expect, new_source, insert, kind, title, tags, delete, move_before, move_after,
-        find, replace, all,
-    )  # fmt: skip
-    wish.check()
-    return _edit(workspace, path, wish)
+    if insert is not None and new_source is None:
+        raise UsageError("a new cell needs a source", hint="give the text of the cell: --source")
+    if (find is None) != (replace is None):
+        missing = "replace" if replace is None else "find"
+        hint = f"--{missing}"
+        raise UsageError(f"find and replace go together: {missing} is missing", hint=hint)
+    asked = {
+        "deleting": delete,
+        "moving before": move_before is not None,
+        "moving after": move_after is not None,
+        "replacing text": find is not None,
+        "changing": any(value is not None for value in (new_source, kind, title, tags)),
+    }
+    _check_one([name for name, wanted in asked.items() if wanted])
 
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    cell: Address
-    expect: str | None
-    source: str | None
-    insert: Where | None
-    kind: CellKind | None
-    title: str | None
-    tags: Sequence[str] | None
-    delete: bool
-    before: Address | None
-    after: Address | None
-    find: str | None
-    replace: str | None
-    everywhere: bool
-
-    def check(self) -> None:
-        if self.insert is not None and self.source is None:
-            raise UsageError(
-                "a new cell needs a source", hint="give the text of the cell: --source"
-            )
-        if self.find is not None and self.replace is None:
-            raise UsageError("find and replace go together: replace is missing", hint="--replace")
-        if self.replace is not None and self.find is None:
-            raise UsageError("find and replace go together: find is missing", hint="--find")
-        asked = {
-            "deleting": self.delete,
-            "moving before": self.before is not None,
-            "moving after": self.after is not None,
-            "replacing text": self.find is not None,
-            "changing": any(
-                value is not None for value in (self.source, self.kind, self.title, self.tags)
-            ),
-        }
-        wanted = [name for name, given in asked.items() if given]
-        if len(wanted) != 1:
-            said = f"{' and '.join(wanted)} at once" if wanted else "no edit was asked for"
-            hint = "give --source, --kind, --title or --tag, or --find and --replace, or --delete"
-            raise UsageError(f"one edit at a time: {said}", hint=hint)
-
-    def apply(self, task: Task) -> Edited:
-        cell, expect = self.cell, self.expect
-        if self.delete:
+    def apply(task: Task) -> Edited:
+        if delete:
             return editing.delete(task, cell, expect=expect)
-        if self.before is not None:
-            return editing.move(task, cell, where="before", other=self.before, expect=expect)
-        if self.after is not None:
-            return editing.move(task, cell, where="after", other=self.after, expect=expect)
-        if self.find is not None and self.replace is not None:
-            return editing.substitute(
-                task, cell, self.find, self.replace, everywhere=self.everywhere, expect=expect
-            )
-        if self.insert is not None and self.source is not None:
+        if move_before is not None:
+            return editing.move(task, cell, where="before", other=move_before, expect=expect)
+        if move_after is not None:
+            return editing.move(task, cell, where="after", other=move_after, expect=expect)
+        if find is not None and replace is not None:
+            return editing.substitute(task, cell, find, replace, everywhere=all, expect=expect)
+        if insert is not None and new_source is not None:
             return editing.insert(
-                task,
-                cell,
-                self.source,
-                where=self.insert,
-                kind=self.kind or "code",
-                title=self.title or "",
-                tags=self.tags or (),
-                expect=expect,
-            )
+                task, cell, new_source, where=insert, kind=kind or "code", title=title or "",
+                tags=tags or (), expect=expect,
+            )  # fmt: skip
         return editing.change(
-            task,
-            cell,
-            source=self.source,
-            kind=self.kind,
-            title=self.title,
-            tags=self.tags,
-            expect=expect,
+            task, cell, source=new_source, kind=kind, title=title, tags=tags, expect=expect
         )
 
+    return _edited(workspace, path, apply)
 
-def _edit(workspace: Workspace, path: str | Path, wish: _Wish) -> Edit:
+
+def _check_one(wanted: Sequence[str]) -> None:
+    if len(wanted) != 1:
+        said = f"{' and '.join(wanted)} at once" if wanted else "no edit was asked for"
+        hint = "give --source, --kind, --title or --tag, or --find and --replace, or --delete"
+        raise UsageError(f"one edit at a time: {said}", hint=hint)
+
+
+def _edited(workspace: Workspace, path: str | Path, apply: Callable[[Task], Edited]) -> Edit:
     full = read(workspace, path).path
     with _alone(full):
         data = full.read_bytes()
         task = Task(formats.decode(data, str(path)), full.suffix, workspace.named(full))
         try:
-            edited = wish.apply(task)
+            edited = apply(task)
         except DocumentError as error:
             raise DocumentError(f"{path}: {error.message}", hint=error.hint) from error
         if edited.text != task.text:
@@ -226,9 +187,9 @@ def _encoded(text: str, before: bytes, path: Path) -> bytes:
 
 
 def _write(path: Path, before: bytes, after: bytes, name: str) -> None:
-    if path.read_bytes() != before:  # by an editor, which asks nobody
+    if path.read_bytes() != before:  # by an editor, which takes no lock
         raise DocumentError(
-            f"{name} was written by somebody else in this moment; nothing was changed",
+            f"{name} was written by another program meanwhile; nothing was changed",
             hint="look at the task again and repeat the edit",
         )
     if not os.access(path, os.W_OK):

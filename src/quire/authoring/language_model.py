@@ -1,7 +1,6 @@
-"""Ask the configured language model for a text: one question, one answer, nothing remembered.
+"""Ask the configured language model one question, over OpenAI's chat completions.
 
-The endpoint speaks OpenAI's chat completions, as most servers do. What comes back is a stranger's
-text: it is capped, and nobody here runs it or obeys it.
+The answer is untrusted text: its size is limited, and nothing of it is run or obeyed.
 """
 
 from __future__ import annotations
@@ -28,13 +27,14 @@ _HINTS = {
     403: "the key in {key} may not use that model",
     404: "check model.url and model.model in the configuration",
     413: "say it in fewer words",
-    429: "it wants fewer questions: say it again later",
+    429: "it wants fewer questions: try again later",
 }
+_ILL = re.compile(r"[^!-~]")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to ask. The key is never shown: not by repr either."""
+    """Where to ask. The key is never shown, by repr neither."""
 
     url: str
     host: str
@@ -61,7 +61,7 @@ def endpoint(ws: Workspace) -> Endpoint:
     try:
         parts = urlsplit(settings.url)
         host, odd = parts.hostname or "", parts.username or parts.query or parts.fragment
-        _ = parts.port  # is looked at only when it is asked for
+        _ = parts.port  # checked only when it is read
     except ValueError:
         parts, host, odd = urlsplit(""), "", ""
     if parts.scheme not in ("http", "https") or not host or odd or _ILL.search(settings.url):
@@ -76,37 +76,31 @@ def endpoint(ws: Workspace) -> Endpoint:
     )
 
 
-_ILL = re.compile(r"[^!-~]")
-
-
 def _key(ws: Workspace, scheme: str, host: str) -> str:
     """The key, if it may go there. A configuration that came with a clone does not decide that."""
     name = ws.config.model.key_env
+    value = ws.env.get(name, "").strip() if name else ""
+    where, problem, hint = f"the key in {name}", "", ""
     if not name:
         return ""
-    value = ws.env.get(name, "").strip()
     if not value:
-        raise ConfigError(f"{name} is not set", hint=f"export {name}=…: model.key_env names it")
-    if _ILL.search(value) or len(value) > 2_000:
-        raise ConfigError(f"the key in {name} has characters that no key has", hint="set it again")
-    if _loopback(host):
-        return value
-    if not trusted(ws, host):
-        raise ConfigError(
-            f"the key in {name} is not sent to {host}: nobody here said that it may be",
-            hint=f"export {_HOST}={host}, where that is your model's server",
-        )
-    if scheme != "https":
-        raise ConfigError(
-            f"the key in {name} would go to {host} for anyone to read", hint="use https"
-        )
+        where, problem, hint = name, "is not set", f"export {name}=…: model.key_env names it"
+    elif _ILL.search(value) or len(value) > 2_000:
+        problem, hint = "has characters that no key has", "set it again"
+    elif not trusted(ws, host):
+        problem = f"is not sent to {host}: {_HOST} does not allow it"
+        hint = f"export {_HOST}={host}, where that is your model's server"
+    elif scheme != "https" and not _loopback(host):
+        problem, hint = f"would go to {host} for anyone to read", "use https"
+    if problem:
+        raise ConfigError(f"{where} {problem}", hint=hint)
     return value
 
 
 def trusted(ws: Workspace, host: str) -> bool:
-    """Whether somebody here said that what is ours may go there, or it is our own machine."""
-    said = ws.env.get(_HOST, "").lower().split(",")
-    return _loopback(host) or host.lower() in (each.strip() for each in said)
+    """Whether the user's environment allows to send data there, or it is this machine."""
+    allowed = ws.env.get(_HOST, "").lower().split(",")
+    return _loopback(host) or host.lower() in (each.strip() for each in allowed)
 
 
 def _loopback(host: str) -> bool:
@@ -119,22 +113,26 @@ def _loopback(host: str) -> bool:
 def complete(
     ws: Workspace, system: str, user: str, *, transport: httpx2.BaseTransport | None = None
 ) -> str:
-    """The model's answer. Raises ConfigError or ModelError, and never returns half an answer."""
+    """The model's answer, whole. Raises ConfigError or ModelError."""
     asked = endpoint(ws)
-    body = json.dumps(
-        {
-            "model": asked.model,
-            "messages": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": user},
-            ],
-            "stream": False,
-        }
-    )
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    body = json.dumps({"model": asked.model, "messages": messages, "stream": False})
     status, data = _posted(asked, body.encode(), transport)
     if status != 200:
         raise _refused(asked, status, data)
-    return _text(asked, data)
+    try:
+        choice = json.loads(data)["choices"][0]
+        content, ended = choice["message"]["content"], choice.get("finish_reason")
+    except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError):
+        content, ended = None, None
+    name = f"the model at {asked.host}"
+    if not isinstance(content, str) or not content.strip():
+        hint = "model.url has to speak OpenAI's chat completions"
+        raise ModelError(f"{name} answered with something else than a text", hint=hint)
+    if ended == "length" or len(content) > asked.max_size:
+        hint = "ask for less, or set model.max_size higher"
+        raise ModelError(f"the answer of {name} is too long", hint=hint)
+    return content
 
 
 def _posted(
@@ -142,53 +140,39 @@ def _posted(
 ) -> tuple[int, bytes]:
     import httpx2
 
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    headers["User-Agent"] = "quire"
+    name = f"the model at {asked.host}"
+    headers = {"Content-Type": "application/json", "User-Agent": "quire"}
     if asked.key:
         headers["Authorization"] = f"Bearer {asked.key}"
     limits = httpx2.Timeout(asked.timeout, connect=min(CONNECT, asked.timeout))
     end = time.monotonic() + asked.timeout
     # JSON may write one character in six bytes, and there is something around the text.
     most = asked.max_size * 6 + 65_536
-    # A proxy of the environment has no business between us and our own machine.
-    own = not _loopback(asked.host)
+    # A proxy of the environment is not used for this machine itself.
+    client = httpx2.Client(timeout=limits, transport=transport, trust_env=not _loopback(asked.host))
     data = bytearray()
     try:
-        with (
-            httpx2.Client(
-                timeout=limits, follow_redirects=False, transport=transport, trust_env=own
-            ) as client,
-            client.stream("POST", asked.url, content=body, headers=headers) as response,
-        ):
+        with client, client.stream("POST", asked.url, content=body, headers=headers) as response:
             for piece in response.iter_bytes():
                 data += piece
                 if len(data) > most:
-                    raise ModelError(
-                        f"the model at {asked.host} answered with more than {most:,} bytes",
-                        hint="model.max_size in the configuration allows more",
-                    )
+                    hint = "model.max_size in the configuration allows more"
+                    raise ModelError(f"{name} answered with more than {most:,} bytes", hint=hint)
                 if time.monotonic() > end:
-                    raise _late(asked)
+                    raise httpx2.ReadTimeout("the whole answer")
             return response.status_code, bytes(data)
     except httpx2.TimeoutException as error:
-        raise _late(asked) from error
+        said = f"{name} did not answer within {asked.timeout:g} s"
+        hint = "model.timeout in the configuration gives it longer"
+        raise _retryable(ModelError(said, hint=hint)) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise _failed(
-            f"the model at {asked.host} could not be asked: {_clean(asked, str(error))}",
-            "is it running, and is model.url right?",
-        ) from error
+        said = f"{name} could not be asked: {_clean(asked, str(error))}"
+        hint = "is it running, and is model.url right?"
+        raise _retryable(ModelError(said, hint=hint)) from error
 
 
-def _late(asked: Endpoint) -> ModelError:
-    return _failed(
-        f"the model at {asked.host} did not answer within {asked.timeout:g} s",
-        "model.timeout in the configuration gives it longer",
-    )
-
-
-def _failed(message: str, hint: str) -> ModelError:
-    error = ModelError(message, hint=hint)
-    error.retryable = True
+def _retryable(error: ModelError, is_so: bool = True) -> ModelError:
+    error.retryable = is_so
     return error
 
 
@@ -197,42 +181,18 @@ def _refused(asked: Endpoint, status: int, data: bytes) -> ModelError:
     try:
         told: Any = json.loads(data)
         about = told.get("error", told) if isinstance(told, dict) else ""
-        said = str(about.get("message", "") if isinstance(about, dict) else about)
+        said = _clean(asked, str(about.get("message", "") if isinstance(about, dict) else about))
     except (ValueError, RecursionError):
         pass
-    said = _clean(asked, said)
+    hint = "the fault is the server's: look at its log, or try again later"
     if 300 <= status < 400:
-        hint = "it sends us elsewhere, where nobody follows: put that address into model.url"
-    else:
-        hint = _HINTS.get(status, "the fault is the server's: look at its log, or try again later")
-    error = ModelError(
-        f"the model at {asked.host} refused: {status}{f' {said}' if said else ''}",
-        hint=hint.format(key=asked.variable or "model.key_env"),
-    )
-    error.retryable = status == 429 or status >= 500
-    return error
-
-
-def _text(asked: Endpoint, data: bytes) -> str:
-    try:
-        choice = json.loads(data)["choices"][0]
-        content, ended = choice["message"]["content"], choice.get("finish_reason")
-    except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError):
-        content, ended = None, None
-    if not isinstance(content, str) or not content.strip():
-        raise ModelError(
-            f"the model at {asked.host} answered with something else than a text",
-            hint="model.url has to speak OpenAI's chat completions",
-        )
-    if ended == "length" or len(content) > asked.max_size:
-        raise ModelError(
-            f"the answer of the model at {asked.host} is too long",
-            hint="ask for less, or set model.max_size higher",
-        )
-    return content
+        hint = "redirects are not followed: put the address it leads to into model.url"
+    hint = _HINTS.get(status, hint).format(key=asked.variable or "model.key_env")
+    message = f"the model at {asked.host} refused: {status}{f' {said}' if said else ''}"
+    return _retryable(ModelError(message, hint=hint), status == 429 or status >= 500)
 
 
 def _clean(asked: Endpoint, text: str) -> str:
-    """A stranger's words in one line of ours; our key is not in them."""
+    """The server's words in one line, without our key."""
     text = text.replace(asked.key, "…") if asked.key else text
     return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).split())[:300]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -72,24 +73,41 @@ def _alike(step: Step) -> tuple[str, str, str]:
 
 @click.command(
     epilog='Examples: quire new "Report the health of this machine" · '
-    'quire new "Alert when a disk is above 90%" --path notebooks/disks.py'
+    'quire new "Alert when a disk is full" -p "limit: float = 90.0  # in percent"'
 )
 @click.argument("description")
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="DECLARATION",
+    help="A parameter, as NAME: TYPE = DEFAULT  # HELP. May be repeated.",
+)
 @click.option("--path", metavar="FILE", help="Where to put it; otherwise named by DESCRIPTION.")
 @click.option("--no-model", is_flag=True, help="Do not ask the configured language model.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.pass_obj
-def new(app: App, description: str, path: str | None, no_model: bool, as_json: bool) -> None:
-    """Begin a task from a description.
+def new(
+    app: App,
+    description: str,
+    parameters: tuple[str, ...],
+    path: str | None,
+    no_model: bool,
+    as_json: bool,
+) -> None:
+    """Create a task from a description.
 
-    The task has a title, parameters read out of the description, and a cell each to gather, decide,
-    report and check. Those wait to be written: a run fails as long as one does. Which they are is
-    said on stderr. No file is written over.
+    The task has a title, the parameters that are declared with -p (else those that the description
+    states outright), and a cell each to gather, decide, report and check. Those wait to be written:
+    a run fails as long as one does. Which they are is said on stderr. No file is written over.
     """
     from ..authoring.create import new as begin
 
     app.json_asked = as_json
-    created = begin(app.workspace(), description, path=path, model=not no_model)
+    created = begin(
+        app.workspace(), description, parameters=parameters, path=path, model=not no_model
+    )
     if as_json:
         emit_json(app, created.as_dict())
         return
@@ -98,7 +116,7 @@ def new(app: App, description: str, path: str | None, no_model: bool, as_json: b
         term.err(f"{term.paint('warning:', 'yellow', on_err=True)} {one_line(created.note)}")
     term.out(relative(created.path, app.cwd))
     for item in created.parameters:
-        term.err(f"  takes {one_line(f'{item.name}: {item.type} = {item.default_source}')}")
+        term.err(f"  takes {one_line(str(replace(item, help='')))}")
     for cell in created.waiting:
         name = one_line(cell.title)
         term.err(f"  waits: cell {cell.index} ({cell.cell_id}), {name}: {one_line(cell.what)}")
@@ -121,13 +139,9 @@ def doctor(app: App, as_json: bool) -> int:
     app.json_asked = as_json
     found = check(app.workspace())
     if as_json:
-        emit_json(
-            app,
-            [
-                {"level": f.level, "about": f.about, "message": f.said, "hint": f.hint}
-                for f in found
-            ],
-        )
+        keys = ("level", "about", "message", "hint")
+        lines = [(f.level, f.about, f.said, f.hint) for f in found]
+        emit_json(app, [dict(zip(keys, line, strict=True)) for line in lines])
     else:
         colours = {"ok": "green", "warning": "yellow", "problem": "red"}
         for finding in found:

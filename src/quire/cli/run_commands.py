@@ -260,25 +260,12 @@ def given_parameters(app: App, options: dict[str, Any]) -> dict[str, Any]:
 def params(app: App, path: str, as_json: bool) -> None:
     """Show what a task can be given: name, type, default and help of each parameter."""
     from ..record.plan import jsonable
-    from ..task.list_params import parameters
+    from ..task.read_task import parameters
 
     app.json_asked = as_json
     found = parameters(app.workspace(), path)
     if as_json:
-        emit_json(
-            app,
-            [
-                {
-                    "name": p.name,
-                    "type": p.type,
-                    "required": p.required,
-                    "default": jsonable(p.default),
-                    "choices": list(p.choices or ()) or None,
-                    "help": p.help,
-                }
-                for p in found
-            ],
-        )
+        emit_json(app, [{**p.as_dict(), "default": jsonable(p.default)} for p in found])
         return
     if not found:
         app.terminal.err(f"{Path(path).name} declares no parameters: tag a cell `parameters`.")

@@ -17,8 +17,8 @@ from ..kernel.snapshots import Snapshot
 from ..masking.secrets import Secret
 from ..record.events import CellFinished, Event, KernelDied, OutputAdded, ResultGlued
 from ..record.record import CHANGED, CellRecord, Record
-from ..task.dataflow import is_pure
 from ..task.document import Cell
+from ..task.purity import is_pure
 from .saved_states import Marks
 
 

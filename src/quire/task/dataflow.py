@@ -1,17 +1,14 @@
-"""Which names a code cell takes from the others and which it gives them."""
+"""Which names a code cell reads from other cells and which it gives them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+import symtable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .function_reads import Function, free_names, target_names
 from .plain_python import parsed
-from .purity import is_pure
-
-__all__ = ["Names", "is_pure", "names"]
 
 # Methods of common types that leave their object alone. Any other call may change it.
 _METHODS = """
@@ -38,8 +35,8 @@ class Names:
     """What a cell has to do with the names of the kernel.
 
     `later` holds, for each function or class defined here, what its body will read when it is
-    called. `star` means that it may define anything: a star import, `%run`. Where the cell cannot
-    be read, `known` is False and there are no names.
+    called. `star` means that it may define anything: a star import, `%run`. A cell that cannot be
+    parsed has no names.
     """
 
     defines: frozenset[str] = frozenset()
@@ -52,24 +49,65 @@ class Names:
     # What was imported under a name, where nothing else was given it since.
     imports: Mapping[str, str] = field(default_factory=dict)
     star: bool = False
-    known: bool = True
-
-    @property
-    def provides(self) -> frozenset[str]:
-        return self.defines | self.changes
 
 
 @lru_cache(maxsize=8192)
 def names(source: str) -> Names:
     found = parsed(source)
-    if found.tree is None:
-        return Names(known=False)
     reader = _Reader()
     try:
-        reader.run(found.tree.body)
+        reader.run(found.tree.body if found.tree is not None else ())
     except RecursionError:
-        return Names(known=False)
+        return Names()
     return reader.result(found.reads)
+
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What the body of a function reads from outside of it, and what it sets by `global`."""
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def _body(node: _Function) -> _Body:
+    """By Python's own scope rules, without defaults, decorators and annotations."""
+    body: list[ast.stmt] = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+    arguments = ", ".join(arg.arg for arg in _arguments(node.args))
+    lines = ast.unparse(ast.Module(body, [])).split("\n")
+    kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    text = "\n ".join([f"{kind} f({arguments}):", *lines])
+    try:
+        (table,) = symtable.symtable(text, "cell", "exec").get_children()
+    except SyntaxError:  # such as a wrong `nonlocal`: the cell will not run
+        return _Body(frozenset(), frozenset())
+    found = [one for inner in _tables(table) for one in inner.get_symbols() if one.is_global()]
+    return _Body(
+        frozenset(one.get_name() for one in found if one.is_referenced()),
+        frozenset(one.get_name() for one in found if one.is_assigned()),
+    )
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for inner in table.get_children():
+        yield from _tables(inner)
+
+
+def _arguments(args: ast.arguments) -> Iterator[ast.arg]:
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return (arg for arg in every if arg is not None)
+
+
+def _targets(node: ast.AST) -> Iterator[str]:
+    """The names that a target binds, of a loop or an assignment."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
 
 
 class _Reader(ast.NodeVisitor):
@@ -150,15 +188,12 @@ class _Reader(ast.NodeVisitor):
             self.sets.add(node.id)
             self.bound.discard(node.id)
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self.visit(node.value)
+    def visit_Attribute(self, node: ast.Attribute | ast.Subscript) -> None:
+        self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             self._change(node, self.sets)
 
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        self.run((node.value, node.slice))
-        if not isinstance(node.ctx, ast.Load):
-            self._change(node, self.sets)
+    visit_Subscript = visit_Attribute
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
@@ -175,36 +210,21 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._defaults(node.args)
-        for name in free_names(node).reads:
+        for name in _body(node).reads:
             self._read(name)
 
-    def _comprehension(self, node: ast.AST, generators: list[ast.comprehension]) -> None:
-        self.visit(generators[0].iter)
+    def visit_ListComp(self, node: _Comprehension) -> None:
+        first, *others = node.generators
+        self.visit(first.iter)
         owner, self.owner = self.owner, None
-        self.hidden.append({name for g in generators for name in target_names(g.target)})
-        self.run(g.iter for g in generators[1:])
-        self.run(test for g in generators for test in g.ifs)
-        self.run(
-            (node.key, node.value)
-            if isinstance(node, ast.DictComp)
-            else (node.elt,)
-            if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp)
-            else ()
-        )
+        self.hidden.append({name for one in node.generators for name in _targets(one.target)})
+        self.run(one.iter for one in others)
+        self.run(test for one in node.generators for test in one.ifs)
+        self.run([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
         self.hidden.pop()
         self.owner = owner
 
-    def visit_ListComp(self, node: ast.ListComp) -> None:
-        self._comprehension(node, node.generators)
-
-    def visit_SetComp(self, node: ast.SetComp) -> None:
-        self._comprehension(node, node.generators)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self._comprehension(node, node.generators)
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self._comprehension(node, node.generators)
+    visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
     # statements that bind
 
@@ -212,7 +232,7 @@ class _Reader(ast.NodeVisitor):
         single = node.targets[0] if len(node.targets) == 1 else None
         if isinstance(node.value, ast.Lambda) and isinstance(single, ast.Name):
             self._defaults(node.value.args)
-            self._define(single.id, free_names(node.value))
+            self._define(single.id, _body(node.value))
             return
         self.visit(node.value)
         self.run(node.targets)
@@ -249,25 +269,23 @@ class _Reader(ast.NodeVisitor):
         self._defaults(node.args)
         if node.returns is not None:
             self.visit(node.returns)
-        self._define(node.name, free_names(node))
+        self._define(node.name, _body(node))
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self.visit_FunctionDef(node)
+    visit_AsyncFunctionDef = visit_FunctionDef
 
-    def _define(self, name: str, body: Function) -> None:
+    def _define(self, name: str, body: _Body) -> None:
         self._bind(name)
         owner = name if self.owner is None else self.owner
         if self.owner is None:
             self.later[owner] = set()
         self.later.setdefault(owner, set()).update(body.reads)
-        # Set by whoever calls it; this cell is as near as one can say.
+        # Set when it is called; this cell stands for all callers.
         self.defines.update(body.writes)
 
     def _defaults(self, args: ast.arguments) -> None:
-        self.run(args.defaults)
-        self.run(default for default in args.kw_defaults if default is not None)
-        every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-        self.run(arg.annotation for arg in every if arg is not None and arg.annotation is not None)
+        annotations = [arg.annotation for arg in _arguments(args)]
+        every = [*args.defaults, *args.kw_defaults, *annotations]
+        self.run(node for node in every if node is not None)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.run((*node.decorator_list, *node.bases, *node.keywords))
@@ -312,8 +330,7 @@ class _Reader(ast.NodeVisitor):
         self._branches([node.target, *node.body], [])
         self.run(node.orelse)
 
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> None:
-        self.visit_For(node)
+    visit_AsyncFor = visit_For
 
     def visit_While(self, node: ast.While) -> None:
         self.visit(node.test)
@@ -324,8 +341,7 @@ class _Reader(ast.NodeVisitor):
         self._branches([*node.body, *node.orelse], *([handler] for handler in node.handlers))
         self.run(node.finalbody)
 
-    def visit_TryStar(self, node: ast.TryStar) -> None:
-        self.visit_Try(node)
+    visit_TryStar = visit_Try
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.type is not None:
@@ -334,26 +350,20 @@ class _Reader(ast.NodeVisitor):
             self.bound.add(node.name)
         self.run(node.body)
         if node.name:
-            # Python deletes it again: nobody else gets to see it.
+            # Python deletes it at the end of the handler.
             self.bound.discard(node.name)
 
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
         self._branches(*([case] for case in node.cases), [])
 
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> None:
         self.generic_visit(node)
-        if node.name:
-            self._bind(node.name)
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name:
+            self._bind(name)
 
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        if node.name:
-            self._bind(node.name)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self.generic_visit(node)
-        if node.rest:
-            self._bind(node.rest)
+    visit_MatchStar = visit_MatchMapping = visit_MatchAs
 
 
 def _leaves(nodes: list[ast.AST]) -> bool:

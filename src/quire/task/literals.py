@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from pathlib import PurePath
@@ -22,14 +22,14 @@ def literal(value: Any, language: str = "python") -> str:
 
     `float` and `set` are the exceptions: nan, infinity and the empty set have no other spelling.
     """
-    writer = _WRITERS.get(language.lower())
-    if writer is None:
+    name = language.lower()
+    if name != "python" and name not in _STYLES:
         raise ParameterError(
             f"parameters cannot be written in {language}",
-            hint=f"languages with parameters: {', '.join(sorted(set(_WRITERS)))}",
+            hint=f"languages with parameters: {', '.join(sorted(('python', *_STYLES)))}",
         )
     try:
-        return writer(value)
+        return _python(value) if name == "python" else _foreign(value, _STYLES[name])
     except RecursionError as error:
         raise ParameterError(
             "the value is nested too deeply, or contains itself",
@@ -45,26 +45,18 @@ def _refuse(value: Any, language: str) -> ParameterError:
 
 
 def _python(value: Any) -> str:
-    kind = type(value)
-    if value is None or kind is bool:
-        return repr(value)
-    found = _PYTHON.get(kind)
-    if found:
-        return found(value)
     # Subclasses (enums, numpy scalars, path flavours) are written as the plain type they extend.
-    for base, writer in _PYTHON.items():
-        if isinstance(value, base):
+    for kind, writer in _PYTHON.items():
+        if isinstance(value, kind):
             return writer(value)
     raise _refuse(value, "Python")
 
 
-def _python_int(value: int) -> str:
+def _integer(value: int) -> str:
     value = int(value)
     # Beyond the limit Python refuses decimal text, in source too; hexadecimal has no limit.
     limit = sys.get_int_max_str_digits() or 4300
-    if value.bit_length() < min(limit, 4300) * 3:
-        return repr(value)
-    return hex(value)
+    return repr(value) if value.bit_length() < min(limit, 4300) * 3 else hex(value)
 
 
 def _python_float(value: float) -> str:
@@ -86,9 +78,8 @@ def _python_text(value: str) -> str:
     return text
 
 
-def _python_tuple(value: tuple[Any, ...]) -> str:
-    items = [_python(item) for item in value]
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+def _listed(values: Any) -> str:
+    return ", ".join(_python(item) for item in values)
 
 
 def _python_set(value: set[Any] | frozenset[Any]) -> str:
@@ -97,11 +88,6 @@ def _python_set(value: set[Any] | frozenset[Any]) -> str:
     if isinstance(value, frozenset):
         return f"frozenset({{{text}}})" if text else "frozenset()"
     return f"{{{text}}}" if text else "set()"
-
-
-def _python_dict(value: dict[Any, Any]) -> str:
-    pairs = (f"{_python(key)}: {_python(item)}" for key, item in value.items())
-    return f"{{{', '.join(pairs)}}}"
 
 
 def _python_zone(zone: tzinfo | None) -> str:
@@ -132,14 +118,16 @@ def _python_clock(value: datetime | time) -> str:
     return f"{_DATETIME}.{'datetime' if isinstance(value, datetime) else 'time'}({text})"
 
 
+# The first type that a value is an instance of: bool before int, datetime before date.
 _PYTHON: dict[type[Any], Callable[[Any], str]] = {
+    type(None): repr,
+    bool: repr,
     str: _python_text,
-    bool: lambda value: repr(bool(value)),
-    int: _python_int,
+    int: _integer,
     float: _python_float,
-    list: lambda value: f"[{', '.join(_python(item) for item in value)}]",
-    tuple: _python_tuple,
-    dict: _python_dict,
+    list: lambda value: f"[{_listed(value)}]",
+    tuple: lambda value: f"({_listed(value)}{',' if len(value) == 1 else ''})",
+    dict: lambda value: f"{{{', '.join(f'{_python(k)}: {_python(v)}' for k, v in value.items())}}}",
     set: _python_set,
     frozenset: _python_set,
     bytes: lambda value: repr(bytes(value)),
@@ -153,143 +141,91 @@ _PYTHON: dict[type[Any], Callable[[Any], str]] = {
     PurePath: lambda value: f'__import__("pathlib").Path({_python_text(str(value))})',
 }
 
+# Other languages
 
-def _text(value: Any, language: str) -> str:
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a language writes values; `pairs` is empty where it has no mappings."""
+
+    name: str
+    words: tuple[str, str, str]  # none, true, false
+    floats: tuple[str, str]  # nan, infinity
+    integer: Callable[[int], str]
+    quote: Callable[[str], str]
+    items: tuple[str, str, str]  # around and between the items of a list
+    pairs: tuple[str, str, str] | None = None
+
+
+def _foreign(value: Any, style: _Style) -> str:
+    match value:
+        case None | bool():
+            return style.words[0 if value is None else 1 if value else 2]
+        case int():
+            return style.integer(value)
+        case float() if math.isnan(value):
+            return style.floats[0]
+        case float() if math.isinf(value):
+            return f"{'-' if value < 0 else ''}{style.floats[1]}"
+        case float():
+            return repr(float(value)).replace("e+", "e")
+        case str() | date() | time() | Decimal() | PurePath():
+            return style.quote(_text(value, style))
+        case list() | tuple() if style.pairs or not any(isinstance(one, _NESTED) for one in value):
+            before, between, after = style.items
+            return f"{before}{between.join(_foreign(item, style) for item in value)}{after}"
+        case dict() if style.pairs and all(isinstance(key, str) for key in value):
+            before, between, after = style.pairs
+            texts = [f"{_foreign(k, style)}{between}{_foreign(v, style)}" for k, v in value.items()]
+            return f"{before}{', '.join(texts)}{after}"
+    raise _refuse(value, style.name)
+
+
+_NESTED = (list, tuple, dict)
+
+
+def _text(value: Any, style: _Style) -> str:
     """Strings, and what other languages get as one: dates and paths."""
-    if isinstance(value, date | time):
-        value = value.isoformat()
-    text = str(value)
-    if "\0" in text or not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise _refuse(value, language) from error
-        if "\0" in text:
-            raise ParameterError(
-                f"text with a NUL character cannot be written in {language}",
-                hint="pass the name of a file instead",
-            )
+    text = value.isoformat() if isinstance(value, date | time) else str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _refuse(value, style.name) from error
+    if "\0" in text:
+        raise ParameterError(
+            f"text with a NUL character cannot be written in {style.name}",
+            hint="pass the name of a file instead",
+        )
     return text
 
 
-def _bash(value: Any) -> str:
-    if value is None:
-        return "''"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return _python_int(value) if abs(value) < 10**1000 else hex(value)
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, str | date | time | Decimal | PurePath):
-        text = _text(value, "bash")
-        return "'" + text.replace("'", "'\\''") + "'"
-    if isinstance(value, list | tuple):
-        items = list(value)
-        if not any(isinstance(item, list | tuple | dict) for item in items):
-            return f"({' '.join(_bash(item) for item in items)})"
-    raise _refuse(value, "bash")
+def _escaped(text: str) -> str:
+    """A double-quoted string with escapes that R and Julia share."""
+    text = re.sub(r'["\\]', r"\\\g<0>", text)
+    text = text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    text = re.sub("[\x01-\x1f\x7f\x85\u2028\u2029]", lambda c: f"\\u{ord(c[0]):04x}", text)
+    return f'"{text}"'
 
 
-def _quoted(value: Any, language: str, dollar: bool = False) -> str:
-    """A double-quoted string with escapes that R, Julia and JavaScript share."""
-    out = ['"']
-    for char in _text(value, language):
-        if char in '"\\' or (dollar and char == "$"):
-            out.append("\\" + char)
-        elif char in "\n\r\t":
-            out.append({"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char])
-        elif ord(char) < 32 or char in "\x7f\x85\u2028\u2029":
-            out.append(f"\\u{ord(char):04x}")
-        else:
-            out.append(char)
-    return "".join([*out, '"'])
+def _r_integer(value: int) -> str:
+    # R's integers have 32 bits; beyond 2^53 a double would not hold the value.
+    if abs(value) >= 2**53:
+        raise _refuse(value, "R")
+    return f"{value}L" if abs(value) < 2**31 else str(value)
 
 
-def _r(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        # R's integers have 32 bits; beyond 2^53 a double would not hold the value.
-        if abs(value) >= 2**53:
-            raise _refuse(value, "R")
-        return f"{value}L" if abs(value) < 2**31 else str(value)
-    if isinstance(value, float):
-        return _float(value, "NaN", "Inf")
-    if isinstance(value, str | date | time | Decimal | PurePath):
-        return _quoted(value, "R")
-    if isinstance(value, list | tuple):
-        return f"list({', '.join(_r(item) for item in value)})"
-    if isinstance(value, dict):
-        pairs = (f"{_quoted(k, 'R')} = {_r(v)}" for k, v in _named(value, "R"))
-        return f"list({', '.join(pairs)})"
-    raise _refuse(value, "R")
-
-
-def _julia(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value) if abs(value) < 2**127 else f'big"{value}"'
-    if isinstance(value, float):
-        return _float(value, "NaN", "Inf")
-    if isinstance(value, str | date | time | Decimal | PurePath):
-        return _quoted(value, "Julia", dollar=True)
-    if isinstance(value, list):
-        return f"[{', '.join(_julia(item) for item in value)}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(_julia(item) for item in value)}{',' if len(value) == 1 else ''})"
-    if isinstance(value, dict):
-        pairs = (
-            f"{_quoted(k, 'Julia', dollar=True)} => {_julia(v)}" for k, v in _named(value, "Julia")
-        )
-        return f"Dict({', '.join(pairs)})"
-    raise _refuse(value, "Julia")
-
-
-def _javascript(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
-    if isinstance(value, int):
-        return str(value) if abs(value) < 2**53 else f"{value}n"
-    if isinstance(value, float):
-        return _float(value, "NaN", "Infinity")
-    if isinstance(value, str):
-        # JSON escapes everything, lone surrogates and NUL included.
-        return json.dumps(value)
-    if isinstance(value, date | time | Decimal | PurePath):
-        return _quoted(value, "JavaScript")
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_javascript(item) for item in value)}]"
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(k)}: {_javascript(v)}" for k, v in _named(value, "JavaScript"))
-        return f"{{{', '.join(pairs)}}}"
-    raise _refuse(value, "JavaScript")
-
-
-def _float(value: float, nan: str, infinity: str) -> str:
-    if math.isnan(value):
-        return nan
-    if math.isinf(value):
-        return infinity if value > 0 else f"-{infinity}"
-    return re.sub(r"e\+?", "e", repr(float(value)))
-
-
-def _named(value: dict[Any, Any], language: str) -> list[tuple[str, Any]]:
-    for key in value:
-        if not isinstance(key, str):
-            raise _refuse(key, language)
-    return list(value.items())
-
-
-_WRITERS: dict[str, Callable[[Any], str]] = {
-    "python": _python,
-    "bash": _bash,
-    "r": _r,
-    "julia": _julia,
-    "javascript": _javascript,
-}
+_STYLES = {
+    "bash": _Style(
+        "bash", ("''", "true", "false"), ("nan", "inf"), _integer,
+        lambda text: "'" + text.replace("'", "'\\''") + "'", ("(", " ", ")"),
+    ),
+    "r": _Style(
+        "R", ("NULL", "TRUE", "FALSE"), ("NaN", "Inf"), _r_integer, _escaped,
+        ("list(", ", ", ")"), ("list(", " = ", ")"),
+    ),
+    "julia": _Style(
+        "Julia", ("nothing", "true", "false"), ("NaN", "Inf"),
+        lambda value: str(value) if abs(value) < 2**127 else f'big"{_integer(value)}"',
+        lambda text: _escaped(text).replace("$", "\\$"), ("[", ", ", "]"), ("Dict(", " => ", ")"),
+    ),
+}  # fmt: skip

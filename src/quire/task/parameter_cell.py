@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +39,17 @@ class Parameter:
         if self.required:
             text += " (required)"
         return f"{text}  # {self.help}" if self.help else text
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, once the default can be written in it."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "required": self.required,
+            "default": self.default,
+            "choices": list(self.choices) or None,
+            "help": self.help,
+        }
 
 
 def parameters_cell(doc: Document) -> int | None:
@@ -135,19 +148,23 @@ def _choices(annotation: str) -> tuple[Any, ...]:
     """The values of a Literal, also inside `Optional[…]` or `… | None`."""
     if "Literal" not in annotation:
         return ()
-    try:
-        tree = ast.parse(annotation, mode="eval")
-    except SyntaxError:
-        return ()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
-            inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            values = [_folded(item) for item in inner]
-            return tuple(value for known, value in values if known)
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(annotation, mode="eval")):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
+                inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                return tuple(value for known, value in map(_folded, inner) if known)
     return ()
 
 
 _MOST = 10_000
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 
 
 def _folded(node: ast.expr) -> tuple[bool, Any]:
@@ -163,42 +180,23 @@ def _folded(node: ast.expr) -> tuple[bool, Any]:
 
 
 def _arithmetic(node: ast.expr) -> Any:
-    """`60 * 5`, `2 ** 10`, `"-" * 3`: bounded, and only where evaluating cannot do anything."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        operand = _number(_arithmetic(node.operand))
-        return -operand if isinstance(node.op, ast.USub) else operand
-    if not isinstance(node, ast.BinOp):
-        raise ValueError("not arithmetic")
-    left, right = _arithmetic(node.left), _arithmetic(node.right)
-    if isinstance(node.op, ast.Add) and isinstance(left, str) and isinstance(right, str):
-        return left + right
-    left, right = _number(left), _number(right)
-    match node.op:
-        case ast.Add():
+    """`60 * 5`, `2 ** 10`, `"a" + "b"`: bounded, and only where evaluating cannot do anything."""
+    match node:
+        case ast.Constant(bool()):
+            pass
+        case ast.Constant(int() | float()):
+            return node.value
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_arithmetic(operand)
+        case ast.BinOp(ast.Constant(str(left)), ast.Add(), ast.Constant(str(right))):
             return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.Div():
-            return left / right
-        case ast.FloorDiv():
-            return left // right
-        case ast.Mod():
-            return left % right
-        case ast.Pow() if abs(left) <= _MOST and abs(right) <= 1000:
-            return left**right
+        case ast.BinOp(first, op, second):
+            left, right = _arithmetic(first), _arithmetic(second)
+            power = isinstance(op, ast.Pow) and abs(left) <= _MOST and abs(right) <= 1000
+            small = abs(left) < 2**_MOST and abs(right) < 2**_MOST
+            if small and (power or type(op) in _OPERATORS):
+                return left**right if power else _OPERATORS[type(op)](left, right)
     raise ValueError("not simple arithmetic")
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("not a number")
-    if isinstance(value, int) and value.bit_length() > _MOST:
-        raise ValueError("too large")
-    return value
 
 
 def _comments(lines: list[str]) -> dict[int, tuple[str, bool]]:
@@ -234,27 +232,23 @@ def _help(statement: ast.stmt, comments: dict[int, tuple[str, bool]]) -> str:
 _LINES = {
     "r": re.compile(r"\s*([A-Za-z.][\w.]*)\s*(?:<-|=)\s*(.*)$"),
     "bash": re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)$"),
-    "javascript": re.compile(r"\s*(?:const\s+|let\s+|var\s+)?([A-Za-z_$][\w$]*)\s*=\s*(.*)$"),
 }
 _ANY_LINE = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)$")
-_CONSTANTS = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "none": None,
-    "nothing": None,
-}
+# A value, which may hold quoted text, and the comment behind it.
+_COMMENTED = re.compile(
+    r"""((?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|(?<=\S)\#|[^#])*)\#*(.*)$"""
+)
+_CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "nothing": None}
 
 
 def _by_line(cell: Cell, language: str) -> Iterator[Parameter]:
     """`name = value  # help`, one to a line, for languages Quire has no parser of."""
-    mark = "//" if language == "javascript" else "#"
     for line in cell.source.split("\n"):
         match = _LINES.get(language, _ANY_LINE).match(line)
-        if not match:
+        split = _COMMENTED.match(match[2]) if match else None
+        if not match or not split:
             continue
-        value, comment = _split_comment(match[2], mark)
-        value = value.strip().removesuffix(";").strip()
+        value = split[1].strip().removesuffix(";").strip()
         known, default = _plain_value(value, language)
         yield Parameter(
             match[1],
@@ -262,29 +256,16 @@ def _by_line(cell: Cell, language: str) -> Iterator[Parameter]:
             default=default,
             has_default=True,
             default_source=value,
-            help=comment.strip(),
+            help=split[2].strip(),
         )
-
-
-def _split_comment(text: str, mark: str) -> tuple[str, str]:
-    quote = ""
-    for at, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote and text[at - 1] != "\\" else quote
-        elif char in "\"'`":
-            quote = char
-        elif text.startswith(mark, at) and (at == 0 or text[at - 1].isspace()):
-            return text[:at], text[at:].lstrip(mark)
-    return text, ""
 
 
 def _plain_value(text: str, language: str) -> tuple[bool, Any]:
     """Whether the default is a value that all languages write alike, and the value."""
     if text.lower() in _CONSTANTS:
         return True, _CONSTANTS[text.lower()]
-    try:
+    with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return True, ast.literal_eval(re.sub(r"^([-+]?\d+)L$", r"\1", text))
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        # In a shell, bare words are text.
-        plain = language == "bash" and not any(char in text for char in "$`()\"'\\")
-        return plain, text if plain else None
+    # In a shell, bare words are text.
+    plain = language == "bash" and not any(char in text for char in "$`()\"'\\")
+    return plain, text if plain else None

@@ -1,4 +1,4 @@
-"""From a given value to the declared type. Annotations are read, never evaluated."""
+"""Convert a given value to the declared type. Annotations are read, never evaluated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -28,19 +28,21 @@ class Misfit(ValueError):
 
 
 def convert(given: Given, annotation: str) -> Any:
-    """The value as the declared type has it. An annotation nobody knows accepts anything."""
+    """The value as the declared type has it. An unknown annotation accepts anything."""
     node = _parsed(annotation)
     if given.kind == "text":
-        return _from_text(node, str(given.value))
-    if given.kind == "raw":
-        if not _takes_text(node, given.value):
-            raise Misfit("a raw value is always text")
-        return given.value
-    return _fit(node, given.value)
+        return _fit(node, str(given.value), text=True)
+    if given.kind == "typed":
+        return _fit(node, given.value)
+    for member in [None] if node is None else _members(node):
+        with suppress(Misfit):
+            if isinstance(_fit(member, given.value), str):
+                return given.value
+    raise Misfit("a raw value is always text")
 
 
 def is_known(annotation: str) -> bool:
-    """Whether values are checked against it, and not let through."""
+    """Whether values are checked against it."""
 
     def known(node: ast.expr | None) -> bool:
         name, arguments = _shape(node)
@@ -55,14 +57,15 @@ def guess(text: str) -> Any:
     lowered = text.strip().lower()
     if lowered in ("true", "false"):
         return lowered == "true"
-    if lowered in ("none", "null", "~"):
+    if lowered in _NONE[:-1]:
         return None
     for reader in (_read_int, float):
-        try:
+        with suppress(ValueError):
             return reader(text)
-        except ValueError:
-            continue
     return text
+
+
+# Annotations
 
 
 def _parsed(annotation: str) -> ast.expr | None:
@@ -70,29 +73,28 @@ def _parsed(annotation: str) -> ast.expr | None:
         node = ast.parse(annotation, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return None
-    while isinstance(node, ast.Constant) and isinstance(node.value, str):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _parsed(node.value)
     return node
 
 
 def _shape(node: ast.expr | None) -> tuple[str, list[ast.expr]]:
     """The name of a type and its arguments, without the module it comes from."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return "Union", [*_members(node.left), *_members(node.right)]
-    if isinstance(node, ast.Constant) and node.value is None:
-        return "None", []
-    if isinstance(node, ast.Subscript):
-        name, _ = _shape(node.value)
-        arguments = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if name == "Optional":
-            return "Union", [*arguments, ast.Constant(None)]
-        if name in ("Annotated", "Final", "ClassVar", "Required"):
-            return _shape(arguments[0])
-        return _ALIASES.get(name, name), arguments
-    if isinstance(node, ast.Attribute):
-        return _ALIASES.get(node.attr, node.attr), []
-    if isinstance(node, ast.Name):
-        return _ALIASES.get(node.id, node.id), []
+    match node:
+        case ast.BinOp(left, ast.BitOr(), right):
+            return "Union", [*_members(left), *_members(right)]
+        case ast.Constant(None):
+            return "None", []
+        case ast.Subscript(value, inner):
+            name, _ = _shape(value)
+            arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if name == "Optional":
+                return "Union", [*arguments, ast.Constant(None)]
+            if name in ("Annotated", "Final", "ClassVar", "Required"):
+                return _shape(arguments[0])
+            return name, arguments
+        case ast.Attribute(_, name) | ast.Name(name):
+            return _ALIASES.get(name, name), []
     return "", []
 
 
@@ -102,87 +104,73 @@ def _members(node: ast.expr) -> list[ast.expr]:
 
 
 _ALIASES = {
-    "List": "list",
-    "Sequence": "list",
-    "MutableSequence": "list",
-    "Iterable": "list",
-    "Collection": "list",
-    "Dict": "dict",
-    "Mapping": "dict",
-    "MutableMapping": "dict",
+    "NoneType": "None",
+    **dict.fromkeys(("List", "Sequence", "MutableSequence", "Iterable", "Collection"), "list"),
+    **dict.fromkeys(("Dict", "Mapping", "MutableMapping"), "dict"),
+    **dict.fromkeys(("PurePath", "PosixPath", "PurePosixPath"), "Path"),
     "Tuple": "tuple",
     "Set": "set",
     "FrozenSet": "frozenset",
-    "NoneType": "None",
-    "PurePath": "Path",
-    "PosixPath": "Path",
-    "PurePosixPath": "Path",
 }
 
+# Values
 
-def _from_text(node: ast.expr | None, text: str) -> Any:
+
+def _fit(node: ast.expr | None, value: Any, text: bool = False) -> Any:
+    """The value as the type has it; `text` is converted, anything else has to fit."""
     name, arguments = _shape(node)
-    if name == "Union":
-        return _any_of(arguments, lambda member: _from_text(member, text))
-    if name == "Literal":
-        return _literal_from_text(arguments, text)
-    if name == "None":
-        if text.strip().lower() in ("none", "null", "~", ""):
-            return None
-        raise Misfit("only none fits")
-    if name in ("list", "set", "frozenset", "tuple"):
-        return _items_from_text(node, name, arguments, text)
-    if name == "dict":
-        return _fit(node, _structure(text))
-    reader = _READERS.get(name)
-    if reader is None:
-        return guess(text)
+    match name:
+        case "Union":
+            return _member(arguments, value, text)
+        case "Literal":
+            return _choice(arguments, value, text)
+        case "None":
+            if value is None or (text and value.strip().lower() in _NONE):
+                return None
+            raise Misfit("only none fits")
+        case "dict":
+            value = _structure(value) if text else value
+            if not isinstance(value, Mapping):
+                raise Misfit("")
+            key, item = arguments if len(arguments) == 2 else (None, None)
+            return {_fit(key, one): _fit(item, other) for one, other in value.items()}
+    if name in _CONTAINERS:
+        return _items(name, arguments, value, text)
+    if name not in _READERS:
+        return guess(value) if text else value
     try:
-        return reader(text)
+        return _scalar(name, value, text)
     except Misfit:
         raise
-    except (ValueError, InvalidOperation, OverflowError) as error:
+    except (ValueError, ArithmeticError) as error:
         raise Misfit("") from error
 
 
-def _any_of(members: list[ast.expr], attempt: Callable[[ast.expr], Any]) -> Any:
+def _member(members: list[ast.expr], value: Any, text: bool) -> Any:
+    exact = [] if text else [one for one in members if _shape(one)[0] == type(value).__name__]
     # Text fits everything, so it comes last; none comes first, or `null` would be a word.
     order = {"None": 0, "bool": 2, "str": 8, "Path": 7}
-    for member in sorted(members, key=lambda member: order.get(_shape(member)[0], 1)):
-        try:
-            return attempt(member)
-        except Misfit:
-            continue
-    raise Misfit("")
-
-
-def _literal_from_text(arguments: list[ast.expr], text: str) -> Any:
-    choices = _literal_values(arguments)
-    for choice in choices:
-        if isinstance(choice, str) and choice == text:
-            return choice
-    meant = guess(text)
-    for choice in choices:
-        if type(choice) is type(meant) and choice == meant:
-            return choice
-    return _like_one_of(choices, lambda kind: _from_text(kind, text))
-
-
-def _like_one_of(choices: list[Any], read: Callable[[ast.expr], Any]) -> Any:
-    """The choice that is meant: `2` is 2.0 among numbers, and a date may be a text."""
-    for choice in choices:
+    for member in exact or sorted(members, key=lambda one: order.get(_shape(one)[0], 1)):
         with suppress(Misfit):
-            if read(ast.Name(type(choice).__name__)) == choice:
-                return choice
+            return _fit(member, value, text)
     raise Misfit("")
 
 
-def _literal_values(arguments: list[ast.expr]) -> list[Any]:
-    out = []
+def _choice(arguments: list[ast.expr], value: Any, text: bool) -> Any:
+    choices: list[Any] = []
     for argument in arguments:
         with suppress(ValueError, TypeError):
-            out.append(_constant(argument))
-    return out
+            choices.append(_constant(argument))
+    for meant in (value, guess(value)) if text else (value,):
+        for choice in choices:
+            if type(choice) is type(meant) and choice == meant:
+                return choice
+    # `2` is 2.0 among numbers, and a date may be given as text.
+    for choice in choices:
+        with suppress(Misfit):
+            if _fit(ast.Name(type(choice).__name__), value, text) == choice:
+                return choice
+    raise Misfit("")
 
 
 def _constant(node: ast.expr) -> Any:
@@ -193,29 +181,30 @@ def _constant(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
-def _items_from_text(node: ast.expr | None, name: str, arguments: list[ast.expr], text: str) -> Any:
-    stripped = text.strip()
-    if stripped[:1] in ("[", "(", "{"):
-        return _fit(node, _structure(stripped))
-    parts = [part.strip() for part in stripped.split(",")] if stripped else []
-    if name == "tuple":
-        kinds = _tuple_kinds(arguments, len(parts))
-        return tuple(_from_text(kind, part) for kind, part in zip(kinds, parts, strict=True))
-    kind = arguments[0] if arguments else None
-    items = [_from_text(kind, part) for part in parts]
-    return items if name == "list" else _hashable(name, items)
+def _items(name: str, arguments: list[ast.expr], value: Any, text: bool) -> Any:
+    if text and value.strip()[:1] in ("[", "(", "{"):
+        value, text = _structure(value.strip()), False
+    elif text:
+        value = [part.strip() for part in value.split(",")] if value.strip() else []
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise Misfit("")
+    kinds: list[ast.expr | None] = [arguments[0] if arguments else None] * len(value)
+    if name == "tuple" and arguments and ast.unparse(arguments[-1]) != "...":
+        if len(arguments) != len(value):
+            raise Misfit(f"it needs {len(arguments)} items, not {len(value)}")
+        kinds = list(arguments)
+    items = [_fit(kind, item, text) for kind, item in zip(kinds, value, strict=True)]
+    try:
+        return _CONTAINERS[name](items)
+    except TypeError as error:
+        raise Misfit("a set cannot hold lists or mappings") from error
 
 
 def _structure(text: str) -> Any:
     """A list or mapping written as JSON, as a Python literal or as YAML."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        pass
+    for reader in (json.loads, ast.literal_eval):
+        with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return reader(text.strip())
     import yaml
 
     try:
@@ -224,16 +213,33 @@ def _structure(text: str) -> Any:
         raise Misfit("it is neither JSON, a Python literal nor YAML") from error
 
 
+def _scalar(name: str, value: Any, text: bool) -> Any:
+    if text or (isinstance(value, str) and name in _ALSO_TEXT):
+        return _READERS[name](value)
+    if type(value) is _DATES.get(name) or (name == "Path" and isinstance(value, PurePath)):
+        return value
+    match name, value:
+        case ("bool", bool()) | ("str", str()) | ("Decimal", Decimal()) | ("bytes", bytes()):
+            return value
+        case "int" | "float" | "Decimal", bool():
+            raise Misfit("")
+        case "int", int():
+            return int(value)
+        case "float", int() | float():
+            return float(value)
+        case "Decimal", int() | float():
+            return Decimal(str(value))  # through text, so that 0.1 is one tenth
+        case "datetime", date():
+            return datetime(value.year, value.month, value.day)
+    if name == "str" and type(value) is date:  # as YAML reads an unquoted 2024-01-31
+        return value.isoformat()
+    raise Misfit("")
+
+
 def _read_int(text: str) -> int:
     text = text.strip()
-    digits = text.lstrip("+-").replace("_", "")
-    if len(digits) > 4000 and digits.isdecimal():
-        # Python refuses to read very long decimal text in one piece.
-        value = 0
-        for at in range(0, len(digits), 4000):
-            part = digits[at : at + 4000]
-            value = value * 10 ** len(part) + int(part)
-        return -value if text.startswith("-") else value
+    if len(text) > 4000 and text.lstrip("+-").replace("_", "").isdecimal():
+        return int(Decimal(text))  # int() refuses very long decimal text
     try:
         return int(text)
     except ValueError:
@@ -249,10 +255,17 @@ def _read_bool(text: str) -> bool:
     raise Misfit("write true or false")
 
 
+_NONE = ("none", "null", "~", "")
+_CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+}
 _READERS: dict[str, Callable[[str], Any]] = {
-    "str": lambda text: text,
+    "str": str,
     "int": _read_int,
-    "float": lambda text: float(text.strip()),
+    "float": float,
     "bool": _read_bool,
     "date": lambda text: date.fromisoformat(text.strip()),
     "datetime": lambda text: datetime.fromisoformat(text.strip()),
@@ -261,178 +274,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "Path": Path,
     "bytes": lambda text: text.encode("utf-8", "surrogateescape"),
 }
-
-
-def _takes_text(node: ast.expr | None, value: Any) -> bool:
-    name, arguments = _shape(node)
-    if name == "Union":
-        return any(_takes_text(member, value) for member in arguments)
-    if name == "Literal":
-        return value in [v for v in _literal_values(arguments) if isinstance(v, str)]
-    known = {"None", "list", "tuple", "set", "frozenset", "dict", *_READERS} - {"str"}
-    return name not in known
-
-
-def _fit(node: ast.expr | None, value: Any) -> Any:
-    name, arguments = _shape(node)
-    match name:
-        case "Union":
-            exact = [m for m in arguments if _shape(m)[0] == type(value).__name__]
-            return _any_of(exact or arguments, lambda member: _fit(member, value))
-        case "Literal":
-            for choice in _literal_values(arguments):
-                if type(choice) is type(value) and choice == value:
-                    return choice
-            return _like_one_of(_literal_values(arguments), lambda kind: _fit(kind, value))
-        case "None":
-            if value is None:
-                return None
-            raise Misfit("only none fits")
-        case "list" | "set" | "frozenset" | "tuple":
-            return _fit_items(name, arguments, value)
-        case "dict":
-            return _fit_mapping(arguments, value)
-    check = _CHECKS.get(name)
-    if check is None:
-        return value
-    try:
-        return check(value)
-    except Misfit:
-        raise
-    except (ValueError, InvalidOperation, OverflowError) as error:
-        raise Misfit("") from error
-
-
-def _fit_items(name: str, arguments: list[ast.expr], value: Any) -> Any:
-    if not isinstance(value, list | tuple | set | frozenset):
-        raise Misfit("")
-    if name == "tuple":
-        kinds = _tuple_kinds(arguments, len(value))
-        return tuple(_fit(kind, item) for kind, item in zip(kinds, value, strict=True))
-    kind = arguments[0] if arguments else None
-    items = [_fit(kind, item) for item in value]
-    return items if name == "list" else _hashable(name, items)
-
-
-def _hashable(name: str, items: list[Any]) -> Any:
-    try:
-        return set(items) if name == "set" else frozenset(items)
-    except TypeError as error:
-        raise Misfit("a set cannot hold lists or mappings") from error
-
-
-def _tuple_kinds(arguments: list[ast.expr], count: int) -> list[ast.expr | None]:
-    if not arguments:
-        return [None] * count
-    last = arguments[-1]
-    if len(arguments) == 2 and isinstance(last, ast.Constant) and last.value is ...:
-        return [arguments[0]] * count
-    if len(arguments) != count:
-        raise Misfit(f"it needs {len(arguments)} items, not {count}")
-    return list(arguments)
-
-
-def _fit_mapping(arguments: list[ast.expr], value: Any) -> dict[Any, Any]:
-    if not isinstance(value, Mapping):
-        raise Misfit("")
-    if len(arguments) != 2:
-        return dict(value)
-    key_kind, value_kind = arguments
-    return {_fit(key_kind, key): _fit(value_kind, item) for key, item in value.items()}
-
-
-def _is(value: Any, *kinds: type) -> bool:
-    return isinstance(value, kinds) and not isinstance(value, bool)
-
-
-def _check_str(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    # YAML reads an unquoted 2024-01-31 as a date.
-    if type(value) is date:
-        return value.isoformat()
-    raise Misfit("")
-
-
-def _check_int(value: Any) -> int:
-    if _is(value, int):
-        return int(value)
-    raise Misfit("")
-
-
-def _check_float(value: Any) -> float:
-    if _is(value, int, float):
-        return float(value)
-    raise Misfit("")
-
-
-def _check_bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise Misfit("")
-
-
-def _check_date(value: Any) -> date:
-    if type(value) is date:
-        return value
-    if isinstance(value, str):
-        return date.fromisoformat(value)
-    raise Misfit("")
-
-
-def _check_datetime(value: Any) -> datetime:
-    if isinstance(value, datetime):
-        return value
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day)
-    if isinstance(value, str):
-        return datetime.fromisoformat(value)
-    raise Misfit("")
-
-
-def _check_time(value: Any) -> time:
-    if isinstance(value, time):
-        return value
-    if isinstance(value, str):
-        return time.fromisoformat(value)
-    raise Misfit("")
-
-
-def _check_decimal(value: Any) -> Decimal:
-    if isinstance(value, Decimal):
-        return value
-    if isinstance(value, str) or _is(value, int, float):
-        # Through text, so that 0.1 is one tenth.
-        return Decimal(str(value))
-    raise Misfit("")
-
-
-def _check_path(value: Any) -> PurePath:
-    if isinstance(value, PurePath):
-        return value
-    if isinstance(value, str):
-        return Path(value)
-    raise Misfit("")
-
-
-def _check_bytes(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    raise Misfit("")
-
-
-_CHECKS: dict[str, Callable[[Any], Any]] = {
-    "str": _check_str,
-    "int": _check_int,
-    "float": _check_float,
-    "bool": _check_bool,
-    "date": _check_date,
-    "datetime": _check_datetime,
-    "time": _check_time,
-    "Decimal": _check_decimal,
-    "Path": _check_path,
-    "bytes": _check_bytes,
-}
+# These are written as text in JSON and YAML.
+_ALSO_TEXT = frozenset(("date", "datetime", "time", "Decimal", "Path"))
 # What a person may call a type.
-NAMES = (*_CHECKS, "list", "dict", "tuple", "set")
+NAMES = (*_READERS, "list", "dict", "tuple", "set")
 _ALL = frozenset({*NAMES, "frozenset", "Union", "None", "Any", "object"})

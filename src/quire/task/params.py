@@ -1,15 +1,16 @@
-"""Parameters of a task: what is declared, what is given, and the cell that brings them together."""
+"""Parameters of a task: check given values against the declaration, inject them as a cell."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from keyword import iskeyword
+from itertools import chain, count
+from keyword import kwlist
 from typing import Any
+from unicodedata import normalize
 
 from ..errors import DocumentError, ParameterError
 from . import frontmatter, substitution
@@ -18,26 +19,10 @@ from .literals import literal
 from .parameter_cell import INJECTED_TAG, Parameter, in_cell, parameters_cell
 from .parameter_types import Given, Misfit, convert
 
-__all__ = [
-    "INJECTED_TAG",
-    "Given",
-    "Lack",
-    "Parameter",
-    "Resolution",
-    "declared",
-    "effective",
-    "examine",
-    "filled",
-    "inject",
-    "parameters_cell",
-    "parse_assignments",
-    "resolve",
-    "typed",
-    "wrong",
-]
+__all__ = ["INJECTED_TAG", "Given", "Parameter", "parameters_cell"]  # beside what is here
 
-_R_NAME = re.compile(r"(?:[A-Za-z]|\.(?![0-9]))[\w.]*$")
 _LONGEST = 80
+_NO_NAMES = frozenset((*kwlist, "__debug__"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +35,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What is known of the values. `problems` are those that nobody can answer."""
+    """What is known of the values. `problems` are those that no answer to a question mends."""
 
     values: Mapping[str, Any]
     lacks: tuple[Lack, ...] = ()
@@ -90,7 +75,7 @@ def examine(doc: Document, given: Mapping[str, Given]) -> Resolution:
         front = "declare them in the front matter: `parameters:`"
         tag = 'tag the cell that sets the defaults: `# %% tags=["parameters"]`'
         raise ParameterError(
-            f"the task declares no parameters, but {_listed(given)} given",
+            f"the task declares no parameters, but was given {', '.join(given)}",
             hint=front if doc.format == "logbook" else tag,
         )
     known = {parameter.name: parameter for parameter in declared(doc)}
@@ -104,15 +89,23 @@ def examine(doc: Document, given: Mapping[str, Given]) -> Resolution:
             except Misfit as why:
                 lacks.append(Lack(parameter, _misfit(parameter, given[name], str(why))))
         elif parameter.required:
-            said = f"{name} is required{_typed(parameter)} and was not given"
-            lacks.append(Lack(parameter, said))
+            type_ = f" ({parameter.type})" if parameter.type else ""
+            lacks.append(Lack(parameter, f"{name} is required{type_} and was not given"))
     return Resolution(values, tuple(lacks), problems)
 
 
 def wrong(doc: Document, found: Resolution, more: Iterable[str] = ()) -> ParameterError:
     """One error for all that is wrong; `more` is what else a run lacks."""
     problems = [*found.problems, *(lack.problem for lack in found.lacks), *more]
-    return _error(problems, {parameter.name: parameter for parameter in declared(doc)})
+    one = len(problems) == 1
+    head = problems[0] if one else f"{len(problems)} problems with the parameters"
+    rest = [] if one else [f"  - {problem}" for problem in problems]
+    lines = [f"  {parameter}" for parameter in declared(doc)]
+    listing = ["declared parameters:", *lines] if lines else ["the parameters cell declares none"]
+    return ParameterError(
+        "\n".join([head, *rest, *listing]),
+        hint="give each parameter by its declared name with a value of its type",
+    )
 
 
 def filled(doc: Document, values: Mapping[str, Any]) -> Document:
@@ -137,7 +130,7 @@ def placed(doc: Document, values: Mapping[str, Any]) -> Document:
 
 
 def typed(cell: Cell, doc: Document, values: Mapping[str, Any]) -> Cell:
-    """What somebody types in the place of a step, with values in it; as it is where one does not
+    """A step that was typed in place of another, with values in it; unchanged where one does not
     fit there."""
     if doc.format != "logbook" or not frontmatter.of(doc).parameters:
         return cell
@@ -154,14 +147,9 @@ def effective(doc: Document, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: known[name] for name in order if name in known}
 
 
-def _listed(given: Mapping[str, Given]) -> str:
-    return ", ".join(given) + (" was" if len(given) == 1 else " were")
-
-
 def _unknown(name: str, known: Mapping[str, Parameter]) -> str:
-    near = get_close_matches(name, known, n=1) or [
-        other for other in known if other.lower() == name.lower()
-    ]
+    folded = {other.lower(): other for other in known}
+    near = [folded[other] for other in get_close_matches(name.lower(), folded, n=1)]
     return f"{name} is not a parameter" + (f"; did you mean {near[0]}?" if near else "")
 
 
@@ -180,21 +168,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _typed(parameter: Parameter) -> str:
-    return f" ({parameter.type})" if parameter.type else ""
-
-
-def _error(problems: list[str], known: Mapping[str, Parameter]) -> ParameterError:
-    head = problems[0] if len(problems) == 1 else f"{len(problems)} problems with the parameters"
-    rest = [] if len(problems) == 1 else [f"  - {problem}" for problem in problems]
-    lines = [f"  {parameter}" for parameter in known.values()]
-    listing = ["declared parameters:", *lines] if lines else ["the parameters cell declares none"]
-    return ParameterError(
-        "\n".join([head, *rest, *listing]),
-        hint="give each parameter by its declared name with a value of its type",
-    )
-
-
 def inject(doc: Document, values: Mapping[str, Any]) -> Document:
     """The document with a cell that sets the values, right after the one that declares them."""
     if not values:
@@ -210,36 +183,21 @@ def inject(doc: Document, values: Mapping[str, Any]) -> Document:
 
 
 def _source(values: Mapping[str, Any], language: str) -> str:
-    comment = "//" if language == "javascript" else "#"
-    lines = [f"{comment} Parameters"]
+    between = {"bash": "=", "r": " <- "}.get(language, " = ")
+    lines = ["# Parameters"]
     for name, value in values.items():
         try:
-            text = literal(value, language)
+            lines.append(f"{name}{between}{literal(value, language)}")
         except ParameterError as error:
             raise ParameterError(f"{name}: {error.message}", hint=error.hint) from error
-        lines.append(_assignment(name, text, language))
     return "\n".join(lines)
-
-
-def _assignment(name: str, text: str, language: str) -> str:
-    match language:
-        case "bash":
-            return f"{name}={text}"
-        case "r":
-            return f"{name} <- {text}"
-        case "javascript":
-            return f"{name} = {text};"
-    return f"{name} = {text}"
 
 
 def _free_id(source: str, cells: list[Cell]) -> str:
     taken = {cell.id for cell in cells}
-    stem = id_ = digest_id("code", source)
-    n = 1
-    while id_ in taken:
-        n += 1
-        id_ = f"{stem}-{n}"
-    return id_
+    stem = digest_id("code", source)
+    numbered = (f"{stem}-{n}" for n in count(2))
+    return next(id_ for id_ in chain([stem], numbered) if id_ not in taken)
 
 
 def parse_assignments(
@@ -247,8 +205,6 @@ def parse_assignments(
     r: Iterable[tuple[str, str] | str] = (),
     y: Iterable[str] = (),
     f: Iterable[tuple[str, str]] = (),
-    *,
-    language: str = "python",
 ) -> dict[str, Given]:
     """What the command line gives. Later wins; files come first, then YAML, then `p`, then `r`.
 
@@ -256,13 +212,13 @@ def parse_assignments(
     """
     found: dict[str, Given] = {}
     for name, text in f:
-        found |= _mapping(text, name, language)
+        found |= _mapping(text, name)
     for text in y:
-        found |= _mapping(text, "the YAML given with -y", language)
+        found |= _mapping(text, "the YAML given with -y")
     for kind, pairs in (("text", p), ("raw", r)):
         for pair in pairs:
             name, value = _pair(pair) if isinstance(pair, str) else pair
-            checked = _name(name, language)
+            checked = checked_name(name)
             found.pop(checked, None)
             found[checked] = Given(value, "raw" if kind == "raw" else "text")
     return found
@@ -277,27 +233,19 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _name(name: Any, language: str) -> str:
-    valid = isinstance(name, str) and (
-        bool(_R_NAME.match(name))
-        if language == "r"
-        else name.isidentifier() and not iskeyword(name) and name != "__debug__"
-    )
-    if not valid:
+def checked_name(name: Any) -> str:
+    """The name as Python reads it, if it can be one."""
+    name = normalize("NFKC", name) if isinstance(name, str) else name
+    if not isinstance(name, str) or not name.isidentifier() or name in _NO_NAMES:
         raise ParameterError(
             f"{name!r} cannot be the name of a parameter",
             hint="a name has letters, digits and underscores and is no keyword",
         )
-    if not name.isascii():
-        from unicodedata import normalize
-
-        # Python reads identifiers in this form.
-        name = normalize("NFKC", name)
-    return str(name)
+    return name
 
 
-def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
-    data = _json(text, name) if name.lower().endswith(".json") else _yaml(text, name)
+def _mapping(text: str, name: str) -> dict[str, Given]:
+    data = _loaded(text, name)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -305,30 +253,24 @@ def _mapping(text: str, name: str, language: str) -> dict[str, Given]:
             f"{name} holds no mapping but a {type(data).__name__}",
             hint="write one `name: value` per line",
         )
-    return {_name(key, language): Given(value) for key, value in data.items()}
+    return {checked_name(key): Given(value) for key, value in data.items()}
 
 
-def _json(text: str, name: str) -> Any:
+def _loaded(text: str, name: str) -> Any:
+    kind = "JSON" if name.lower().endswith(".json") else "YAML"
     try:
-        return json.loads(text.removeprefix("\ufeff"))
-    except json.JSONDecodeError as error:
+        return json.loads(text.removeprefix("\ufeff")) if kind == "JSON" else _yaml(text)
+    except (ValueError, TypeError, RecursionError) as error:
         raise ParameterError(
-            f"{name} is not valid JSON: {error.msg} on line {error.lineno}, column {error.colno}",
-            hint="correct the file, or write it as YAML",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(
-            f"{name} cannot be read: {error}", hint="a number is too long or a list too deep"
+            f"{name} is not valid {kind}: {' '.join(str(error).split())}",
+            hint="write `name: value`, quoted where needed" if kind == "YAML" else "correct it",
         ) from error
 
 
-def _yaml(text: str, name: str) -> Any:
+def _yaml(text: str) -> Any:
     import yaml
 
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise ParameterError(
-            f"{name} is not valid YAML: {said}", hint="write `name: value`, quoted where needed"
-        ) from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import DocumentError
 from ..workspace import Workspace
-from . import fences, formats, logbook, templates
+from . import fences, formats, logbook, params, templates
 from .document import Document
 
 
@@ -17,6 +17,11 @@ class Source:
     path: Path
     text: str
     document: Document
+
+
+def parameters(workspace: Workspace, path: str | Path) -> tuple[params.Parameter, ...]:
+    """What the task at the path can be given."""
+    return params.declared(read(workspace, path).document)
 
 
 def read(workspace: Workspace, path: str | Path) -> Source:

@@ -1,4 +1,4 @@
-"""Which cells of a task no longer stand for what they showed when they ran.
+"""Which cells of a task are stale: what they showed may differ if they ran now.
 
 A clean run from top to bottom leaves nothing stale. A cell takes each name from the nearest cell
 above it that defines or changes it; it is stale when that one ran again later, changed, never ran,

@@ -18,7 +18,7 @@ _UNSAID = "it is not written yet"
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A cell that somebody has to write, and what belongs there."""
+    """A cell still to be written, and what belongs there."""
 
     cell_id: str
     index: int
