@@ -81,7 +81,6 @@ class Model:
     key_env: str = ""  # the environment variable that holds the key; empty: it wants none
     timeout: float = 60.0  # seconds for a whole answer
     max_size: int = 100_000  # characters of an answer that is taken
-    summaries: bool = False  # a host asks it for a summary of each run
 
 
 @dataclass(frozen=True, slots=True)

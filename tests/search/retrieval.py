@@ -22,7 +22,7 @@ from quire.record.events import (
     RunStarted,
 )
 from quire.record.record import Record, fold
-from quire.search.query import _literal
+from quire.search.query import literal
 
 FILE = Path(__file__).parent.parent / "corpus" / "retrieval" / "questions.txt"
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -71,7 +71,7 @@ def record(one: Told, number: int) -> Record:
         for n, (kind, title, text) in enumerate(cells)
     )
     pairs = [text.partition(" = ") for text in one.all("param")]
-    plan = {"parameters": {name: _literal(value) for name, _, value in pairs}}
+    plan = {"parameters": {name: literal(value) for name, _, value in pairs}}
     time = at.isoformat()
     path = f"notebooks/{one.task}.py"
     events: list[Event] = [
@@ -84,7 +84,7 @@ def record(one: Told, number: int) -> Record:
         events.append(OutputAdded("c1", stream))
     for text in one.all("result"):
         name, _, value = text.partition(" = ")
-        events.append(ResultGlued("c1", name, "json", _literal(value)))
+        events.append(ResultGlued("c1", name, "json", literal(value)))
     events += [NoteAdded("c1", text, time) for text in one.all("note")]
     error = None
     if one.error:

@@ -13,11 +13,10 @@ import pytest
 from made_records import made
 from quire.errors import StorageError
 from quire.record.record import Record
+from quire.search.ask import EVERY, local, newest, search, total
 from quire.search.index_file import BadIndex, Index
-from quire.search.index_queries import Filters, local, search, told, total
-from quire.search.indexed_texts import Indexed, indexed
 from quire.search.query import Query, Term, parse
-from quire.search.schema import VERSION
+from quire.search.schema import VERSION, Indexed, indexed
 
 
 def run(number: int, text: str = "work()") -> Indexed:
@@ -34,7 +33,7 @@ def filled(folder: Path, runs: Iterable[Indexed]) -> Index:
 
 def found(index: Index, query: str) -> list[str]:
     with index.reading() as con:
-        return [row.run_id for row in search(con, parse(query), Filters(), 50)]
+        return [row.run_id for row in search(con, parse(query), EVERY, 50)]
 
 
 def test_a_run_is_found_and_not_once_it_is_removed(tmp_path: Path) -> None:
@@ -78,7 +77,7 @@ def test_what_is_another_word_is_not_found(tmp_path: Path, text: str, query: str
 def test_what_some_words_are_missing_of_says_so(tmp_path: Path) -> None:
     index = filled(tmp_path, [run(1, "claude-3-5-sonnet")])
     with index.reading() as con:
-        (row,) = search(con, parse("claude 3.5 sonnet"), Filters(), 5)
+        (row,) = search(con, parse("claude 3.5 sonnet"), EVERY, 5)
     assert row.missing == ("3.5",)
 
 
@@ -180,7 +179,7 @@ def test_no_query_is_an_error_of_the_database(tmp_path: Path) -> None:
     with index.reading() as con:
         for text in odd:
             for exact in (False, True):
-                search(con, Query(((Term(text, exact=exact),),)), Filters(), 5)
+                search(con, Query(((Term(text, exact=exact),),)), EVERY, 5)
 
 
 def test_a_byte_that_was_turned_anywhere_is_damage_and_no_crash(tmp_path: Path) -> None:
@@ -195,8 +194,8 @@ def test_a_byte_that_was_turned_anywhere_is_damage_and_no_crash(tmp_path: Path) 
             try:
                 with index.reading() as con:
                     for query in ("work", "prüfen", "note:x", ""):
-                        search(con, parse(query), Filters(), 50)
-                    told(con, Filters(), 50)
+                        search(con, parse(query), EVERY, 50)
+                    list(newest(con, EVERY, 50))
             except BadIndex as error:
                 seen.add(" ".join(str(error).split()[:3]))
     assert len(seen) > 1
@@ -208,13 +207,6 @@ def test_a_row_that_is_gone_is_damage(tmp_path: Path) -> None:
         con.execute("DELETE FROM docs")
     with pytest.raises(BadIndex, match="gone"):
         found(index, "work")
-
-
-def test_what_is_set_aside_goes_around_a_folder(tmp_path: Path) -> None:
-    index = filled(tmp_path, [run(1)])
-    (tmp_path / "index.sqlite.broken" / "mine").mkdir(parents=True)
-    assert index.set_aside() == "index.sqlite.broken1"
-    assert (tmp_path / "index.sqlite.broken" / "mine").is_dir()
 
 
 def test_half_of_one_does_not_stay_where_there_was_no_room(tmp_path: Path) -> None:

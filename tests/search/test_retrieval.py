@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import retrieval
 
+from quire.search.ask import EVERY, search
 from quire.search.index_file import Index
-from quire.search.index_queries import Filters, search
-from quire.search.indexed_texts import indexed
 from quire.search.query import parse
+from quire.search.schema import indexed
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def missed(index: Index, first: int) -> list[str]:
     out = []
     with index.reading() as con:
         for run_id, question in asked[first::2]:
-            found = [row.run_id for row in search(con, parse(question), Filters(), 3)]
+            found = [row.run_id for row in search(con, parse(question), EVERY, 3)]
             if run_id not in found:
                 out.append(question)
     return out

@@ -108,17 +108,13 @@ def _rest(given: dict[str, Any], limit: int, more: int | None) -> str:
 def _hit(hit: Hit) -> str:
     by = f"  by {mentioned(hit.by)}" if hit.by else ""
     head = f"{hit.run_id}  {hit.outcome}  {took(hit.duration)}  {mentioned(hit.task)}{by}"
-    rows = [head, f"  {inline(hit.summary, SNIPPET)}{_by(hit)}"] if hit.summary else [head]
+    rows = [head, f"  {inline(hit.summary, SNIPPET)}"] if hit.summary else [head]
     for spot in hit.spots:
         cell = f" of cell {one_line(spot.cell)}" if spot.cell else ""
         rows.append(f"  {spot.field}{cell}: {inline(spot.snippet, SNIPPET)}")
     if hit.missing:
         rows.append(f"  without: {inline(' '.join(hit.missing))}")
     return "\n".join(rows)
-
-
-def _by(hit: Hit) -> str:
-    return f" (by {inline(hit.summary_by, 120)})" if hit.summary_by else ""
 
 
 def _alike(one: Alike) -> str:

@@ -110,15 +110,11 @@ def find(
     _warn(app, found.warnings)
 
 
-def _by(hit: Hit) -> str:
-    return f" (by {one_line(hit.summary_by)})" if hit.summary_by else ""
-
-
 def _show_hit(app: App, hit: Hit) -> None:
     term = app.terminal
     outcome = term.paint(hit.outcome.replace("_", " "), COLOUR.get(hit.outcome, ""))
     term.out(f"{hit.run_id}  {outcome}  {one_line(hit.title or hit.task)}")
-    term.out(f"    {one_line(hit.summary)}{_by(hit)}")
+    term.out(f"    {one_line(hit.summary)}")
     if hit.missing:
         term.out(term.paint(f"    without: {one_line(', '.join(hit.missing))}", "dim"))
     for spot in hit.spots:
@@ -156,7 +152,7 @@ def _show_similar(app: App, found: Similar, as_json: bool) -> None:
 def _show_alike(app: App, one: Alike) -> None:
     term, hit, fix = app.terminal, one.hit, one.fix
     term.out(f"{hit.run_id}  {one_line(hit.task)}  {one.why}")
-    term.out(f"    {one_line(hit.summary)}{_by(hit)}")
+    term.out(f"    {one_line(hit.summary)}")
     if fix is None:
         term.out("    no later run of this task has passed")
         return

@@ -1,4 +1,4 @@
-"""After a run: have the index and the digest brought up to date by a host, when nobody waits.
+"""After a run: have the index and the digest brought up to date by a host, in the background.
 
 A process that ends with its run leaves that to the next search.
 """
@@ -21,10 +21,6 @@ class _Indexer(Finisher):
         if ws.config.archive.digest:
             after = min(DIGEST_EVERY, ws.config.host_idle / 2)  # else the host may be gone by then
             ws.engine.later(f"digest of {ws.root}", lambda: _write_digest(ws), after=after)
-        if ws.config.model.summaries:
-            from . import model_summaries
-
-            model_summaries.later(ws, record)
 
 
 def listen(scene: Scene) -> _Indexer | None:

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import marshal
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from ..archive.layout import News, Place
 from ..errors import QuireError, StorageError
 from ..record import journal
+from ..record.record_files import read_record
 from ..workspace import STATE, Workspace
-from . import index_queries
-from .extract import BATCH, UNREADABLE, Read, extracted
+from . import ask
 from .index_file import BadIndex, Index
-from .indexed_texts import Indexed, indexed
-from .schema import Writer
+from .pieces import version_of
+from .schema import Indexed, Writer, indexed
 
 LOCAL = 1_000  # of the newest runs in this folder, those that no archive has are searched too
-# A host adds each run as it ends: whoever asks in that moment, such as right after a run, waits.
+# A host adds each run as it ends: a search right after a run waits for it.
 FEW, PATIENCE = 100, 2.0  # runs, seconds
+PART = 2_500  # runs that are read at a time; another process starts in less time than it saves
+PROCESSES = 2  # the one that writes keeps up with no more
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError)
 
 Progress = Callable[[int, int], None]
+Read = tuple[str, Indexed | None, str]  # the run, what is kept of it, else why nothing is
 
 
 def silent(done: int, total: int) -> None:
@@ -36,8 +45,7 @@ class Caught:
     """What catching up came to."""
 
     added: int = 0
-    removed: int = 0
-    behind: int = 0  # runs that somebody else is adding at this moment
+    behind: int = 0  # runs that another process is adding at this moment
     damaged: dict[str, str] = field(default_factory=dict)
     message: str = ""  # why everything was made anew
 
@@ -51,75 +59,61 @@ def catch_up(ws: Workspace, progress: Progress = silent) -> Caught:
     index = index_of(ws)
     try:
         with index.reading() as con:
-            where = index_queries.state(con, "where")
-            state = index_queries.state(con, "state")
+            where, state = ask.state(con, "where"), ask.state(con, "state")
             complete = not any(True for _ in _unknown(ws, con))
-            damaged = index_queries.damaged(con)
+            damaged = ask.damaged(con)
         if where != ws.archive.where:
             raise BadIndex(f"was of {where or 'nothing'}")
         news = _news(ws, state)
         if complete and news.state == state and not news.whole:
             return Caught(damaged=damaged)
         try:
-            return _catch_up(ws, index, news, progress)
-        except StorageError as error:
-            # What was found before can be found still.
-            lacking = (
-                f"{len(news.added):,} runs may be missing here" if news.added else "it may lag"
-            )
+            return _catch_up(ws, index, len(news.added), progress)
+        except StorageError as error:  # what was found before can be found still
+            count = len(news.added)
+            lacking = f"{count:,} runs may be missing here" if count else "it may lag"
             return Caught(damaged=damaged, message=f"{error.message}; {lacking}: {error.hint}")
     except BadIndex as error:
-        return _anew(ws, index, error, progress)
+        message = ""
+        if index.path.exists():
+            aside = index.set_aside()
+            message = f"the index {error} and was made anew"
+            message += f"; the old one is {STATE}/{aside}" if aside else ""
+        done = rebuild(ws, progress)
+        done.message = message
+        return done
 
 
-def _anew(ws: Workspace, index: Index, why: BadIndex, progress: Progress) -> Caught:
-    message = ""
-    if index.path.exists():
-        aside = index.set_aside()
-        message = f"the index {why} and was made anew"
-        message += f"; the old one is {STATE}/{aside}" if aside else ""
-    done = rebuild(ws, progress)
-    done.message = message
-    return done
-
-
-def _catch_up(ws: Workspace, index: Index, news: News, progress: Progress) -> Caught:
+def _catch_up(ws: Workspace, index: Index, behind: int, progress: Progress) -> Caught:
     done = Caught()
-    within = PATIENCE if len(news.added) <= FEW else 0.0
-    with index.writing(within=within) as writer:
+    with index.writing(within=PATIENCE if behind <= FEW else 0.0) as writer:
         if writer is None:
-            done.behind = len(news.added)
-        else:
-            # Somebody else may have done it since.
-            news = _news(ws, index_queries.state(writer.con, "state"))
-            _apply(ws, writer, news, done, progress)
+            done.behind = behind
+        else:  # another process may have done it since
+            _apply(ws, writer, _news(ws, ask.state(writer.con, "state")), done, progress)
     done.damaged = _damaged(index)
     return done
 
 
-def _news(ws: Workspace, state: str) -> News:
-    if not ws.config.archive.enabled and not state:
-        return News("")
-    return ws.archive.news(state)
+def _news(ws: Workspace, state: str) -> Any:
+    """What came and went in the archive since then, as `Archive.news` has it."""
+    off = not ws.config.archive.enabled and not state
+    nothing = SimpleNamespace(state="", added=(), removed=(), whole=False)
+    return nothing if off else ws.archive.news(state)
 
 
-def _apply(ws: Workspace, writer: Writer, news: News, done: Caught, progress: Progress) -> None:
-    con = writer.con
-    places: Sequence[Place] = news.added
-    gone = list(news.removed)
+def _apply(ws: Workspace, writer: Writer, news: Any, done: Caught, progress: Progress) -> None:
+    places, gone = news.added, list(news.removed)
     if news.whole:
-        here = {run_id for (run_id,) in con.execute("SELECT run_id FROM runs WHERE local = 0")}
-        here |= index_queries.damaged(con).keys()
+        here = ask.archived_ids(writer.con)
         gone = sorted(here - {place.run_id for place in places})
         places = [place for place in places if place.run_id not in here]
-    with contextlib.closing(extracted(ws, places, writer.versions)) as batches:
-        for at, batch in enumerate(batches):
-            with _transaction(writer):
-                done.added += _put(writer, batch)
-            progress(min(len(places), (at + 1) * BATCH), len(places))
+    for part in _read(ws, places, writer.versions, progress):
+        with _transaction(writer):
+            done.added += _put(writer, part)
     with _transaction(writer):
-        done.removed += writer.remove(gone)
-        done.added += writer.add(_local_runs(ws, writer), local=True)
+        writer.remove(gone)
+        done.added += writer.add(_local_runs(ws, writer.con), local=True)
         writer.set("state", news.state)
 
 
@@ -141,41 +135,110 @@ def rebuild(ws: Workspace, progress: Progress = silent) -> Caught:
     with index.rebuilding() as writer:
         writer.set("where", ws.archive.where)
         news = _news(ws, "")
-        places = news.added
-        with contextlib.closing(extracted(ws, places, writer.versions)) as batches:
-            for at, batch in enumerate(batches):
-                done.added += _put(writer, batch)
-                progress(min(len(places), (at + 1) * BATCH), len(places))
-        done.added += writer.add(_local_runs(ws, writer), local=True)
+        for part in _read(ws, news.added, writer.versions, progress):
+            done.added += _put(writer, part)
+        done.added += writer.add(_local_runs(ws, writer.con), local=True)
         writer.set("state", news.state)
     done.damaged = _damaged(index)
     return done
 
 
-def _put(writer: Writer, batch: list[Read]) -> int:
-    for run_id, found, why in batch:
+def _put(writer: Writer, part: list[Read]) -> int:
+    for run_id, found, why in part:
         if found is None:
             writer.damage(run_id, why)
-    return writer.put(found for _, found, _ in batch if found is not None)
+    return writer.add(found for _, found, _ in part if found is not None)
+
+
+# Reading the archive: where there is much of it, in other processes side by side.
+
+
+def _read(
+    ws: Workspace, places: Sequence[Any], known: Container[bytes], progress: Progress
+) -> Iterator[list[Read]]:
+    """In their order. `known` are the versions of tasks whose source the index has."""
+    parts = [places[at : at + PART] for at in range(0, len(places), PART)]
+    here = (read_here(ws, part, known) for part in parts)
+    found = _side_by_side(ws, parts) if len(parts) > 1 else here
+    for at, one in enumerate(found):
+        yield one
+        progress(min(len(places), (at + 1) * PART), len(places))
+
+
+def _side_by_side(ws: Workspace, parts: Sequence[Sequence[Any]]) -> Iterator[list[Read]]:
+    from concurrent.futures import Future, ThreadPoolExecutor  # slow to load; few searches need it
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        pending: deque[Future[list[Read]]] = deque()
+        try:
+            for part in parts:
+                pending.append(pool.submit(_read_elsewhere, ws, part))
+                if len(pending) > 2 * PROCESSES:  # the one that writes may be slower
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _read_elsewhere(ws: Workspace, part: Sequence[Any]) -> list[Read]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "quire.search.fill", str(ws.root)],
+        input=marshal.dumps([(place.run_id, place.files) for place in part]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # what it cannot do is tried here, and told from here
+        cwd=ws.root,
+        env=ws.env,
+        check=False,
+    )
+    if done.returncode:
+        return read_here(ws, part, ())
+    return [(run_id, row and Indexed(*row), why) for run_id, row, why in marshal.loads(done.stdout)]
+
+
+def read_here(ws: Workspace, part: Sequence[Any], known: Container[bytes]) -> list[Read]:
+    told: set[bytes] = set()
+    found = []
+    for run_id, files in ws.archive.read(part):
+        row, why = _read_one(run_id, files, known, told)
+        told.update([row.version] if row else ())
+        found.append((run_id, row, why))
+    return found
+
+
+def _read_one(
+    run_id: str, files: dict[str, bytes], known: Container[bytes], told: Container[bytes]
+) -> tuple[Indexed | None, str]:
+    try:
+        record = read_record(files)
+        if record.run_id != run_id:
+            return None, f"its record says that it is {record.run_id!r}"
+        version = version_of(record)
+        return indexed(record, version, source=version not in known and version not in told), ""
+    except KeyError as error:
+        return None, f"{error} is missing"
+    except UNREADABLE as error:
+        return None, f"{type(error).__name__}: {error}"
+
+
+def main() -> None:
+    ws = Workspace(Path(sys.argv[1]), cwd=Path(sys.argv[1]))
+    part = [SimpleNamespace(run_id=r, files=f) for r, f in marshal.loads(sys.stdin.buffer.read())]
+    rows = [(run_id, row and tuple(row), why) for run_id, row, why in read_here(ws, part, ())]
+    sys.stdout.buffer.write(marshal.dumps(rows))
 
 
 # Runs that are only in this folder: archiving is off, or they are still owed.
 
 
 def _unknown(ws: Workspace, con: sqlite3.Connection) -> Iterator[str]:
-    names = _newest_local(ws)
-    known = index_queries.ids_from(con, names[-1]) if names else set()
-    for run_id in names:
-        if run_id not in known and _is_over(ws, run_id):
-            yield run_id
-
-
-def _newest_local(ws: Workspace) -> list[str]:
     try:
         # Names only: there may be a hundred thousand, and every search asks.
-        return heapq.nlargest(LOCAL, os.listdir(ws.runs.root))
+        names = heapq.nlargest(LOCAL, os.listdir(ws.runs.root))
     except OSError:
-        return []
+        return
+    known = ask.ids_from(con, names[-1]) if names else set()
+    yield from (name for name in names if name not in known and _is_over(ws, name))
 
 
 def _is_over(ws: Workspace, run_id: str) -> bool:
@@ -187,9 +250,9 @@ def _is_over(ws: Workspace, run_id: str) -> bool:
     )
 
 
-def _local_runs(ws: Workspace, writer: Writer) -> list[Indexed]:
+def _local_runs(ws: Workspace, con: sqlite3.Connection) -> list[Indexed]:
     found: list[Indexed] = []
-    for run_id in _unknown(ws, writer.con):
+    for run_id in _unknown(ws, con):
         with contextlib.suppress(QuireError, OSError, *UNREADABLE):
             record = ws.runs.read(ws.runs.find(run_id))
             if record.run_id == run_id:
@@ -199,29 +262,32 @@ def _local_runs(ws: Workspace, writer: Writer) -> list[Indexed]:
 
 def _damaged(index: Index) -> dict[str, str]:
     with index.reading() as con:
-        return index_queries.damaged(con)
+        return ask.damaged(con)
 
 
 def status(ws: Workspace) -> dict[str, Any]:
     """What the index has, what it lacks and what it cannot read. Changes nothing."""
     index = index_of(ws)
-    told: dict[str, Any] = {
-        "path": ws.named(index.path),
-        "archive": ws.archive.where,
-        "problem": "",
-        "runs": 0,
-        "local": 0,
-        "behind": 0,
-        "size": index.size(),
-        "damaged": {},
-    }
-    state = ""
+    state = problem = ""
+    runs = local = 0
+    damaged: dict[str, str] = {}
     try:
         with index.reading() as con:
-            told["runs"], told["local"] = index_queries.total(con), index_queries.local(con)
-            told["damaged"] = index_queries.damaged(con)
-            state = index_queries.state(con, "state")
+            runs, local = ask.total(con), ask.local(con)
+            damaged, state = ask.damaged(con), ask.state(con, "state")
     except BadIndex as error:
-        told["problem"] = str(error)
-    told["behind"] = len(_news(ws, state).added)
-    return told
+        problem = str(error)
+    return {
+        "path": ws.named(index.path),
+        "archive": ws.archive.where,
+        "problem": problem,
+        "runs": runs,
+        "local": local,
+        "behind": len(_news(ws, state).added),
+        "size": index.size(),
+        "damaged": damaged,
+    }
+
+
+if __name__ == "__main__":
+    main()

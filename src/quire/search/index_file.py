@@ -1,7 +1,7 @@
-"""The index over all runs: `.quire/index.sqlite`. A cache: delete it and it is made again.
+"""The file of the index, `.quire/index.sqlite`: opened, locked, replaced, and known as damaged.
 
 index.sqlite         in WAL mode: any number read while one writes
-index.lock           held shared by whoever has the index open, alone by whoever puts another there
+index.lock           held shared while the index is open, alone while another takes its place
 index.writing        held by the one that writes
 index.sqlite.new     a rebuilt one, until it is whole
 index.sqlite.broken  what could not be read, until the next one that cannot
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -24,11 +22,10 @@ from ..files import disk
 from .schema import APPLICATION, SCHEMA, VERSION, Writer
 
 PATIENCE = 30.0  # seconds to wait for others that have the index open
-# Bytes of words that are held before they are written. Less of them, more often written, is sooner
-# seen by others; more makes fewer parts, which need not be merged.
+# Bytes of words that FTS5 holds before it writes them. Less is sooner seen by others; more makes
+# fewer parts, which need not be merged.
 _USUAL, _GATHERED = 1 << 20, 1 << 26
-# The second comes of a text in the file that sqlite3 would have told.
-_BAD = (sqlite3.DatabaseError, UnicodeDecodeError)
+_BAD = (sqlite3.DatabaseError, UnicodeDecodeError)  # the second for a text that is no UTF-8
 _SIDES = ("", "-wal", "-shm", "-journal")
 
 
@@ -41,8 +38,6 @@ class Index:
         self.folder = folder
         self.path = folder / "index.sqlite"
 
-    # Reading.
-
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Raises BadIndex where there is none that can be read."""
@@ -53,46 +48,40 @@ class Index:
             except StorageError as error:
                 if not isinstance(error.__cause__, (OSError, sqlite3.Error)):
                     raise
-                # A disk that is full or read-only has no room for a lock: then the file as it
-                # stands is read. Who replaces it makes another file.
+                # A disk that is full or read-only has no room for a lock: the file is read as it
+                # stands. A process that replaces it makes another file.
                 con = self._connect("?immutable=1")
             try:
                 yield con
             except _BAD as error:
-                raise _told(self.path, error) from error
+                raise _judged(self.path, error) from error
             finally:
                 con.close()
 
     def _connect(self, how: str = "") -> sqlite3.Connection:
         if not self.path.is_file():
             raise BadIndex("is not there")
-        try:
-            place = f"{self.path.absolute().as_uri()}{how}"
-            con = sqlite3.connect(place, isolation_level=None, timeout=PATIENCE, uri=True)
-        except sqlite3.Error as error:
-            raise _told(self.path, error) from error
-        try:
-            con.execute("PRAGMA cache_size = -32768")
-            (application,) = con.execute("PRAGMA application_id").fetchone()
-            (version,) = con.execute("PRAGMA user_version").fetchone()
-        except _BAD as error:
-            con.close()
-            raise _told(self.path, error) from error
-        if application != APPLICATION:
-            con.close()
-            raise BadIndex("is not one of Quire's")
-        if version != VERSION:
-            con.close()
-            age = "a newer" if version > VERSION else "an older"
-            raise BadIndex(f"was made by {age} Quire (format {version}, this is {VERSION})")
+        place = f"{self.path.absolute().as_uri()}{how}"
+        with contextlib.ExitStack() as unless_good:
+            try:
+                con = sqlite3.connect(place, isolation_level=None, timeout=PATIENCE, uri=True)
+                unless_good.callback(con.close)
+                con.execute("PRAGMA cache_size = -32768")
+                (application,) = con.execute("PRAGMA application_id").fetchone()
+                (version,) = con.execute("PRAGMA user_version").fetchone()
+            except _BAD as error:
+                raise _judged(self.path, error) from error
+            if application != APPLICATION:
+                raise BadIndex("is not one of Quire's")
+            if version != VERSION:
+                age = "a newer" if version > VERSION else "an older"
+                raise BadIndex(f"was made by {age} Quire (format {version}, this is {VERSION})")
+            unless_good.pop_all()
         return con
-
-    # Writing.
 
     @contextlib.contextmanager
     def writing(self, *, within: float = 0.0) -> Iterator[Writer | None]:
-        """None where somebody else is at it, after so many seconds still: they will do what there
-        is to do."""
+        """None where another process is writing, after so many seconds still."""
         with self._lock("index.writing", fcntl.LOCK_EX, within=within) as mine:
             if not mine:
                 yield None
@@ -109,41 +98,37 @@ class Index:
             _remove(new)
             with disk(str(new)):
                 os.close(os.open(new, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
-            con = sqlite3.connect(new, isolation_level=None, check_same_thread=False)
+            con = sqlite3.connect(new, isolation_level=None)
             try:
-                # Nobody sees it before it is done: what a crash leaves is made anew.
+                # No other process sees it before it is whole: a crash leaves nothing to keep.
                 for line in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -131072",
                              "temp_store = MEMORY", "locking_mode = EXCLUSIVE"):  # fmt: skip
                     con.execute(f"PRAGMA {line}")
                 con.executescript(SCHEMA)
                 con.execute("BEGIN")
-                writer = Writer(con)
-                writer.gather(_GATHERED)
-                yield writer
-                writer.gather(_USUAL)
+                _gather(con, _GATHERED)
+                yield Writer(con)
+                _gather(con, _USUAL)
                 con.execute("COMMIT")
                 con.execute("PRAGMA locking_mode = NORMAL")
                 con.execute("PRAGMA journal_mode = WAL")
                 con.close()
             except BaseException as error:
                 con.close()
-                _remove(new)  # half of one is of no use, and the disk may be full
+                _remove(new)  # the disk may be full
                 if isinstance(error, sqlite3.OperationalError):
-                    raise _said(new, error) from error
+                    raise _unusable(new, error) from error
                 raise
             with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
                 _remove(self.path)
                 os.replace(new, self.path)
 
     def set_aside(self) -> str:
-        """What cannot be read makes room, and can still be looked at."""
-        names = (f"{self.path.name}.broken{n or ''}" for n in itertools.count())
-        # A folder that somebody made there stays: it may hold anything.
-        aside = next(p for p in map(self.path.with_name, names) if p.is_symlink() or not p.is_dir())
+        """Make room, and keep what cannot be read for people to look at."""
+        aside = self.path.with_name(f"{self.path.name}.broken")
         with self._lock("index.lock", fcntl.LOCK_EX), disk(str(self.path)):
             if not self.path.exists():
                 return ""
-            _remove(aside)
             for side in _SIDES[1:]:
                 Path(f"{self.path}{side}").unlink(missing_ok=True)
             os.replace(self.path, aside)
@@ -156,7 +141,7 @@ class Index:
 
     @contextlib.contextmanager
     def _lock(self, name: str, how: int, *, within: float | None = None) -> Iterator[bool]:
-        """Whether it was got; only who says within what time may not get it."""
+        """Whether it was got, where `within` is given; else it is an error that it was not."""
         with disk(str(self.folder)):
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -164,27 +149,35 @@ class Index:
                 ignore.write_text("*\n")
             fd = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            yield _locked(fd, how, PATIENCE if name == "index.lock" else None, within)
+            if name == "index.writing" and within is None:
+                fcntl.flock(fd, how)  # a rebuild may take minutes
+                yield True
+                return
+            got = _locked(fd, how, PATIENCE if within is None else within)
+            if not got and within is None:
+                raise StorageError(
+                    "another process has had the index open for too long",
+                    hint="let its search end, or end it, and try again",
+                )
+            yield got
         finally:
             os.close(fd)
 
 
-def _locked(fd: int, how: int, patience: float | None, within: float | None) -> bool:
-    seconds = patience if within is None else within
-    end = time.monotonic() + (seconds or 0.0)
+def _locked(fd: int, how: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
     while True:
         try:
-            fcntl.flock(fd, how if seconds is None else how | fcntl.LOCK_NB)
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
             if time.monotonic() > end:
-                if within is not None:
-                    return False
-                raise StorageError(
-                    "another process has had the index open for too long",
-                    hint="let its search end, or end it, and say it again",
-                ) from None
+                return False
             time.sleep(0.02)
+
+
+def _gather(con: sqlite3.Connection, size: int) -> None:
+    con.execute("INSERT INTO words(words, rank) VALUES('hashsize', ?)", (size,))
 
 
 def _remove(path: Path) -> None:
@@ -192,28 +185,14 @@ def _remove(path: Path) -> None:
         Path(f"{path}{side}").unlink(missing_ok=True)
 
 
-# What the file is not to blame for: another one would fare no better.
-_OUTSIDE = {
-    sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_AUTH,
-}  # fmt: skip
-_DAMAGE = re.compile("unsupported file format|no such (table|column)|malformed|vtable|corrupt")
+def _judged(path: Path, error: Exception) -> StorageError | BadIndex:
+    """Damage, or what another file would have as well, such as a disk that is full."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    outside = isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
+    return _unusable(path, error) if outside else BadIndex(f"is damaged: {error}")
 
 
-def _told(path: Path, error: Exception) -> StorageError | BadIndex:
-    """Damage has many codes, and a text that is no UTF-8 has none."""
-    code = getattr(error, "sqlite_errorcode", None)
-    if code == sqlite3.SQLITE_ERROR:  # of any kind; a wrong question is no reason for a new file
-        outside = not _DAMAGE.search(str(error))
-    else:
-        outside = code is not None and code & 0xFF in _OUTSIDE
-    if outside:
-        return _said(path, error)
-    return BadIndex(f"is damaged: {error}")
-
-
-def _said(path: Path, error: Exception) -> StorageError:
+def _unusable(path: Path, error: Exception) -> StorageError:
     text = str(error)
     if "fts5" in text:
         return StorageError(

@@ -9,10 +9,8 @@ import pytest
 from made_records import made
 from quire.errors import UsageError
 from quire.record.events import ResultGlued
-from quire.search import build_results
-from quire.search.breadcrumb import summary
-from quire.search.digest_page import Told, digest
-from quire.search.indexed_texts import indexed
+from quire.search.breadcrumbs import build_facts, build_summary, summary
+from quire.search.pieces import facts, own
 from quire.search.query import parse
 from quire.search.snippets import Matcher
 
@@ -33,23 +31,23 @@ def record(**results: Any) -> Any:
 
 
 def test_it_is_told_in_a_few_words() -> None:
-    assert build_results.told(BUILT) == {
+    assert build_summary(BUILT) == {
         "validations": "1 passed, 1 failed (ruff check)",
         "test_results": "40 passed, 2 failed",
         "dependencies": "flask, attrs, rich and 1 more",
         "architecture": "12 modules; decided: SQLite, not files",
     }
-    assert build_results.told({"test_results": {"status": 5}}) == {"test_results": "none found"}
-    assert build_results.told({"test_results": {"status": 0}}) == {"test_results": "passed"}
-    assert build_results.told({"test_results": {"status": 2}})["test_results"].endswith("status 2")
-    assert build_results.told({"dependencies": []}) == {"dependencies": "none"}
+    assert build_summary({"test_results": {"status": 5}}) == {"test_results": "none found"}
+    assert build_summary({"test_results": {"status": 0}}) == {"test_results": "passed"}
+    assert build_summary({"test_results": {"status": 2}})["test_results"].endswith("status 2")
+    assert build_summary({"dependencies": []}) == {"dependencies": "none"}
 
 
 @pytest.mark.parametrize("odd", [None, 3, "x", [1], [{"ok": 1}], {"passed": -1}, [[]], True])
 def test_results_that_only_have_the_name_are_results_like_any_other(odd: Any) -> None:
     names = ("validations", "test_results", "architecture")
-    assert build_results.told(dict.fromkeys(names, odd)) == {}
-    assert list(build_results.facts({"validations": odd})) == []
+    assert build_summary(dict.fromkeys(names, odd)) == {}
+    assert list(build_facts({"validations": odd})) == []
     assert "validations = " in summary(record(validations=odd))
 
 
@@ -58,7 +56,7 @@ def test_the_summary_and_the_index_have_it() -> None:
     assert "Validations: 1 passed, 1 failed (ruff check)." in text
     assert "Test results: 40 passed, 2 failed." in text
     assert "Results: score = 1." in text
-    values = {fact.name: fact.value for fact in indexed(record(**BUILT)).facts}
+    values = {fact.name: fact.value for fact in facts(record(**BUILT))}
     assert (values["validations.failed"], values["dependencies.count"]) == (1, 4)
     assert (values["test_results.failed"], values["architecture.modules"]) == (2, 12)
 
@@ -78,7 +76,7 @@ def test_the_summary_and_the_index_have_it() -> None:
     ],
 )
 def test_each_can_be_searched_by_itself(query: str, found: bool) -> None:
-    pieces = indexed(record(**BUILT)).pieces
+    pieces = list(own(record(**BUILT), ""))
     matcher = Matcher(parse(query))
     assert (matcher.literal(pieces) and not matcher.missing(pieces)) is found
 
@@ -86,11 +84,3 @@ def test_each_can_be_searched_by_itself(query: str, found: bool) -> None:
 def test_what_cannot_be_left_out_is_said() -> None:
     with pytest.raises(UsageError, match="left out"):
         parse("-dependencies:flask report")
-
-
-def test_the_digest_has_the_last_word_on_the_build() -> None:
-    run = "2026-11-16-155501-build-0001"
-    results = (("validations.failed", 1), ("validations.passed", 3), ("test_results.passed", 40))
-    told = Told(run, "logbooks/templates/build_code.md", "Build", "ok", 1.0, results=results)
-    text = digest([told], lambda name: f"at/{name}")
-    assert f"- built, validations: 3 passed, 1 failed; tests: 40 passed ([{run}](at/{run}))" in text
