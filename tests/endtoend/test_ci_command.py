@@ -155,7 +155,7 @@ def test_cancelled(repo: Scratch, number: int) -> None:
     assert value["outcome"] == "cancelled"
     assert [t["outcome"] for t in value["tasks"]].count("cancelled") == 4
     assert len(list(repo.root.glob("*.up"))) == 2, "the third one never began"
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=repo.root) == []
     assert ET.parse(repo.root / ".quire/ci/junit.xml").getroot().attrib["errors"] == "4"
 
 
@@ -171,10 +171,10 @@ def test_killed(repo: Scratch) -> None:
     while not (repo.root / "a.up").exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
-    assert marked(mark)
+    assert marked(mark, repo.root)
     process.kill()
     process.communicate(timeout=60)
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=repo.root) == []
     task(repo, "a", "print('mended')")
     done = repo.quire("ci")
     assert done.returncode == 0, done.stderr

@@ -146,7 +146,7 @@ def test_the_engine_is_killed_and_json_was_asked_for(scratch: Scratch, victim: s
     assert told["outcome"] == "died"
     assert Path(told["notebook"]).exists()
     scratch.quire("host", "stop")
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=scratch.root) == []
 
 
 def test_an_output_widget_leaves_the_rest_of_the_cell(scratch: Scratch) -> None:

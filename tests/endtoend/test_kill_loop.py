@@ -46,7 +46,7 @@ def kill_once(scratch: Scratch, rng: random.Random, victim: str) -> str:
     _, err = process.communicate(timeout=60)
     if victim != "in-process":
         stop_host(scratch)
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=scratch.root) == []
     return check(scratch, err)
 
 

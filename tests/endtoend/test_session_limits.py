@@ -66,7 +66,7 @@ def test_a_host_is_killed_while_three_sessions_work(scratch: Scratch) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     # Host, fork server, and for each session: client, kernel, snapshots, the cell's children.
-    assert len(marked(mark)) >= 2 + 3 * (1 + 1 + 3 + 2)
+    assert len(marked(mark, scratch.root)) >= 2 + 3 * (1 + 1 + 3 + 2)
     host = answer(scratch, "host", "status")["pid"]
     os.kill(host, signal.SIGKILL)
     began = time.monotonic()
@@ -75,7 +75,7 @@ def test_a_host_is_killed_while_three_sessions_work(scratch: Scratch) -> None:
         assert client.returncode != 0
         assert "the host" in err
         assert "Traceback" not in err
-    assert wait_until_none(mark, 5.0 - (time.monotonic() - began)) == []
+    assert wait_until_none(mark, 5.0 - (time.monotonic() - began), scratch.root) == []
     _says_that_the_state_is_gone(scratch, names)
 
 
@@ -114,7 +114,7 @@ def test_restore_brings_back_what_a_killed_host_had(scratch: Scratch) -> None:
         (scratch.root / "t.running").unlink()
         os.kill(answer(scratch, "host", "status")["pid"], signal.SIGKILL)
         client.communicate(timeout=10)
-        assert wait_until_none(mark) == []
+        assert wait_until_none(mark, root=scratch.root) == []
         # The cell that was cut short is not run again; what it had done is not there.
         gave = answer(scratch, "session", "restore", "t", env=env)
         assert gave["replaced"]["reason"] == "the host that held its kernel ended"
@@ -124,7 +124,7 @@ def test_restore_brings_back_what_a_killed_host_had(scratch: Scratch) -> None:
         assert (printed(gave), gave["replaced"]) == ("['t', 'loose']\n", None)
         answer(scratch, "rewind", "t", "#3", env=env)
     scratch.quire("host", "stop")
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=scratch.root) == []
 
 
 def test_a_lost_session_is_revived_once(live: Live) -> None:
@@ -150,7 +150,7 @@ def test_a_stopped_host_leaves_nothing_and_loses_nothing(scratch: Scratch) -> No
     scratch.quire("session", "open", "t.py", env=env)
     scratch.quire("exec", "t", "all", env=env)
     assert scratch.quire("host", "stop").returncode == 0
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=scratch.root) == []
     gave = answer(scratch, "session", "restore", "t", env=env)
     assert [cell["status"] for cell in gave["cells"]] == ["ok", "ok"]
     assert scratch.quire("session", "close", "t", env=env).returncode == 0

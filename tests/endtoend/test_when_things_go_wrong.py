@@ -208,7 +208,7 @@ def test_quire_is_killed(scratch: Scratch, victim: str) -> None:
     if victim == "client":
         # The host outlives its client; only the run must go.
         scratch.quire("host", "stop")
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=scratch.root) == []
     listed = json.loads(scratch.quire("runs", "--json").stdout)
     expected = "cancelled" if victim == "client" else "died"
     assert [item["outcome"] for item in listed] == [expected]
@@ -224,7 +224,7 @@ def test_nothing_is_left_of_a_finished_run(scratch: Scratch) -> None:
     scratch.write("t.py", CHILDREN.replace("time.sleep(300)\n", "", 2).rsplit("time.sleep", 1)[0])
     code, told = scratch.run("t.py", "--no-host", env={"QUIRE_TEST_MARK": mark})
     assert (code, told["outcome"]) == (0, "ok")
-    assert wait_until_none(mark) == []
+    assert wait_until_none(mark, root=scratch.root) == []
 
 
 def test_many_flushed_prints(scratch: Scratch) -> None:

@@ -181,7 +181,7 @@ def test_a_changed_call_is_refused(server: CallServer) -> None:
 
 CHILD = """
 import sys; sys.path.insert(0, sys.argv[1])
-from test_calls import *
+from test_engine_calls import *
 print(json.dumps(call(Line(*sys.argv[2:]))))
 """
 

@@ -86,7 +86,7 @@ _CHANGES = _objects(
     ["step", "source"],
 )
 _DECLARED = _objects(
-    "Its inputs; type as list[str], date; without default required",
+    "Inputs; type such as list[str]; no default: required",
     {"name": _TEXT, "type": _TEXT, "default": {}, "help": _TEXT},
     ["name"],
 )
@@ -95,12 +95,12 @@ _PARAMETERS: Schema = {"type": "object", "description": "Values by parameter nam
 TOOLS = (
     Tool(
         "notebook_create",
-        "Write a new notebook: title, typed parameters, sections, results. Never overwrites. "
+        "Write a new notebook: title, parameters, sections, results. Never overwrites. "
         "Says which cells wait to be filled in.",
         {
             "task_description": _text("What it shall do, and why; first line is the title"),
             "parameters": _DECLARED,
-            "path": _text("Otherwise named by the description"),
+            "path": _text("Default: by the description"),
         },
         ("task_description",),
         "write",

@@ -16,7 +16,10 @@ def working(ws: Workspace) -> Repository:
     """The repository, if it is one to work in."""
     repository = ws.repository
     if repository is None:
-        raise UsageError(f"{ws.root} is not in a git repository", hint="git init, then quire init")
+        raise UsageError(
+            f"{ws.root} is not in a git repository",
+            hint="make it one: git init",
+        )
     if repository.top is None:
         raise UsageError(
             f"{repository.git_dir} has no working tree", hint="work in a clone: git clone …"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import AmbiguousRun, QuireError, RunNotFound, UsageError
+from ..errors import AmbiguousRun, Hint, NextStep, QuireError, RunNotFound, UsageError
 from ..record.record_files import source_name
 from ..task.text_diff import unified
 from ..text import plain
@@ -127,7 +127,9 @@ def _failures(ws: Workspace, con: sqlite3.Connection, what: str) -> list[_Failur
     if not rows:
         name, message = from_text(what)
         if not name and " " not in what:
-            raise RunNotFound(f"no run {what!r} is over", hint="`quire runs` lists them")
+            raise RunNotFound(
+                f"no run {what!r} is over", hint=Hint("`{}` lists them", NextStep("runs"))
+            )
         # What was pasted may go on behind the error, with what others said.
         first = message.partition("\n")[0]
         texts = dict.fromkeys((message, first))
