@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -74,22 +75,27 @@ def a_run(bench: Bench, folder: Path, env: dict[str, str]) -> tuple[Workspace, R
     return ws, found, ws.runs.read(found)
 
 
-def another(record: Record, number: int) -> Record:
+def another(folder: RunFolder, record: Record, number: int) -> tuple[RunFolder, Record]:
+    """The same run under another id, in a folder of its own."""
     stem, _, _ = record.run_id.rpartition("-")
-    return replace(record, run_id=f"{stem}-{number:04x}")
+    run_id = f"{stem}-{number:04x}"
+    copy = RunFolder(folder.path.with_name(run_id))
+    shutil.copytree(folder.path, copy.path, dirs_exist_ok=True)
+    return copy, replace(record, run_id=run_id)
 
 
 def one_at_a_time(bench: Bench) -> Iterator[Row]:
     env = settings(bench.folder)
     ws, folder, record = a_run(bench, repository(bench.folder / "one", env), env)
-    archive(ws, folder, another(record, 0))  # makes the key and the branch
+    archive(ws, *another(folder, record, 0))  # makes the key and the branch
     peer = repository(bench.folder / "peer", env)
     times, peers = [], []
     for number in range(1, bench.repeats(60, 15)):
+        made = another(folder, record, number)
         began = time.perf_counter()
-        archive(ws, folder, another(record, number))
+        archive(ws, *made)
         times.append(time.perf_counter() - began)
-        peers.append(by_hand(ws, another(record, number).run_id, peer, env))
+        peers.append(by_hand(ws, made[1].run_id, peer, env))
     count = len(ws.archive.ids())
     if count != len(times) + 1:
         raise CannotMeasure(f"{count} runs are in the archive, not {len(times) + 1}")
@@ -132,8 +138,9 @@ record = ws.runs.read(folder)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(first, first + count):
-    archive(ws, folder, another(record, number))
-    print("archived", another(record, number).run_id, flush=True)
+    made = another(folder, record, number)
+    archive(ws, *made)
+    print("archived", made[1].run_id, flush=True)
 """
 
 
