@@ -83,7 +83,7 @@ BUDGET: dict[str, int] = {
     "masking": 1008,
     "mcp": 697,
     "proof": 2442,
-    "record": 3357,
+    "record": 3358,
     "render": 3091,
     "review": 5214,
     "search": 2837,

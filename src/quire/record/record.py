@@ -255,7 +255,8 @@ class Fold:
             return
         if isinstance(event, OutputUpdated):
             for output in self._shown.get(event.display_id, ()):
-                output["data"], output["metadata"] = event.data, event.metadata
+                if "data" in output:  # a stream or an error has none to change
+                    output["data"], output["metadata"] = event.data, event.metadata
             return
         if isinstance(event, Warned):
             self._warnings.append(event.message)
